@@ -1,0 +1,408 @@
+//! What the agent is told ([`Input`]) and what it asks for ([`Effect`]).
+//!
+//! Hands promise three things. A [`Effect::Fetch`] is carried out only after its permit is on disk, so that a
+//! crash can say what was in flight. A [`Effect::Commit`] is one atomic write, in the order of the outbox. Every effect
+//! that names an answer gets exactly one, sooner or later, also when it fails.
+
+use anthill_crawler::record::{
+    CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, Scope, UrlRecord,
+};
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::{HostId, UrlId};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Names one permit of this run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PermitId(pub u64);
+
+/// `http` and `https` have a robots.txt each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Scheme {
+    /// `http`
+    Http,
+    /// `https`
+    Https,
+}
+
+/// What a permit is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Task {
+    /// Fetch an entry of the queue: a page or a sitemap.
+    Entry(QueueItem),
+    /// Fetch a robots.txt, perhaps after redirects, on behalf of `of`.
+    Robots {
+        /// The host whose rules they are.
+        of: HostId,
+        /// And its scheme.
+        scheme: Scheme,
+        /// Redirects followed so far.
+        hops: u8,
+    },
+}
+
+/// The right to make one request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Permit {
+    /// Its name.
+    pub id: PermitId,
+    /// The host asked, which may differ from the one robots.txt is for.
+    pub host: HostId,
+    /// Canonical URL to ask for.
+    pub url: String,
+    /// What for.
+    pub task: Task,
+    /// The address to connect to.
+    pub address: IpAddr,
+    /// Not to be sent after this time: then answer [`End::Expired`].
+    pub not_after: Instant,
+    /// Whether [`Input::FirstByte`] is wanted, because other hosts wait for this address.
+    pub report_first_byte: bool,
+}
+
+/// How a request ended, as far as politeness cares.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// A response, read to its end or to a limit.
+    Response {
+        /// HTTP status.
+        status: u16,
+        /// Of `Retry-After`, from the moment of the response.
+        retry_after: Option<Duration>,
+        /// Bytes of body received.
+        bytes: u64,
+    },
+    /// No response.
+    Failed(Failure),
+    /// Not sent: `not_after` had passed.
+    Expired,
+}
+
+/// Why there was no response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// No connection: refused, reset, unreachable.
+    Connect,
+    /// Connect, first byte or total time ran out.
+    Timeout,
+    /// TLS: handshake or certificate.
+    Tls,
+    /// Not HTTP, or headers over the limits.
+    Protocol,
+    /// The connection broke in mid-body.
+    Broken,
+    /// The address may not be connected to.
+    AddressRefused,
+}
+
+/// A link as found, canonical, filtered by what needs no state, and named.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FoundLink {
+    /// The target.
+    pub id: UrlId,
+    /// The target's host.
+    pub host: HostId,
+    /// The target's URL, canonical.
+    pub url: String,
+    /// Host name (and port).
+    pub host_name: String,
+    /// Site name.
+    pub site_name: String,
+    /// Whether filters call it doubtful (long queries and the like): served last.
+    pub doubtful: bool,
+    /// Whether the page said not to follow it (`rel=nofollow`, meta nofollow): recorded, not admitted.
+    pub nofollow: bool,
+    /// A sitemap (from a sitemap index or robots.txt).
+    pub sitemap: bool,
+}
+
+/// What was made of a response.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Made {
+    /// A page, feed or plain text that was parsed (also one that asks not to be indexed).
+    Page(Box<PageFacts>),
+    /// A sitemap or feed: only links.
+    Links,
+    /// Not modified since the last visit.
+    NotModified,
+    /// A redirect; the target is in `links`, unless it was no URL a crawler may follow.
+    Redirect(Option<String>),
+    /// A robots.txt body (2xx).
+    Robots(Vec<u8>),
+    /// Nothing of use: another status, another type of content, an empty answer. Says which.
+    Nothing(String),
+}
+
+/// What records keep of a page.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PageFacts {
+    /// BLAKE3 of the body, 16 bytes.
+    pub digest: [u8; 16],
+    /// Near-duplicate fingerprint.
+    pub fingerprint: u64,
+    /// Language of the page.
+    pub lang: Option<String>,
+    /// `ETag`.
+    pub etag: Option<String>,
+    /// `Last-Modified`.
+    pub last_modified: Option<String>,
+    /// Number of links, images, characters of text, bytes of body.
+    pub outlinks: u32,
+    /// See `outlinks`.
+    pub images: u32,
+    /// See `outlinks`.
+    pub text_chars: u32,
+    /// See `outlinks`.
+    pub bytes: u64,
+    /// The page asks not to be indexed.
+    pub noindex: bool,
+}
+
+/// A crawl as asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CrawlSpec {
+    /// Where to begin.
+    pub seeds: Vec<FoundLink>,
+    /// How far it may spread.
+    pub scope: Scope,
+    /// Links from a seed, at most.
+    pub max_depth: Option<u16>,
+    /// Pages, at most.
+    pub max_pages: Option<u64>,
+    /// Sites, at most.
+    pub max_sites: Option<u64>,
+    /// Time, at most.
+    pub max_time: Option<Duration>,
+}
+
+/// How many URLs a host's level gained on disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gain {
+    /// The host.
+    pub host: HostId,
+    /// Its name and site, for hosts not known yet.
+    pub host_name: String,
+    /// See `host_name`.
+    pub site_name: String,
+    /// The level.
+    pub level: u8,
+    /// New entries.
+    pub count: u32,
+}
+
+/// A host found with a queue when the process starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredHost {
+    /// The host.
+    pub id: HostId,
+    /// Its record.
+    pub record: HostRecord,
+    /// The lowest level that has entries; higher ones may have.
+    pub first_level: u8,
+}
+
+/// What the agent is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// Once, first: what the store holds.
+    Start {
+        /// Hosts with entries in their queues.
+        hosts: Vec<StoredHost>,
+        /// All crawls.
+        crawls: Vec<CrawlRecord>,
+        /// When the first scheduled entry is due.
+        next_due: Option<Instant>,
+    },
+    /// Nothing but time has passed.
+    Tick,
+    /// Somebody asks for a crawl; its number was given by the store.
+    Crawl(CrawlId, CrawlSpec),
+    /// Somebody ends a crawl.
+    EndCrawl(CrawlId, String),
+    /// Answer to [`Effect::Resolve`].
+    Resolved {
+        /// The host.
+        host: HostId,
+        /// An address and whether it is a local one (given by `--resolve`, private, loopback), for which short delays are
+        /// allowed; or why there is none.
+        result: Result<(IpAddr, bool), ResolveFailure>,
+        /// When to ask again.
+        ttl: Duration,
+    },
+    /// Answer to [`Effect::LoadHost`].
+    HostLoaded {
+        /// The host.
+        host: HostId,
+        /// Its record, if it was ever seen.
+        record: Option<HostRecord>,
+    },
+    /// Answer to [`Effect::LoadFront`]: entries in order, at most as many as asked for.
+    FrontLoaded {
+        /// The host.
+        host: HostId,
+        /// The level.
+        level: u8,
+        /// Entries after the place asked for.
+        items: Vec<QueueItem>,
+        /// Whether there are more.
+        more: bool,
+        /// Stored robots.txt of the host, if asked for: http, https.
+        robots: Option<[Option<RobotsRecord>; 2]>,
+    },
+    /// The first byte of a response came, or the request ended without.
+    FirstByte(PermitId, Instant),
+    /// A request ended; the host may be asked again after its delay.
+    Ended {
+        /// Which.
+        permit: PermitId,
+        /// When its response ended.
+        at: Instant,
+        /// How.
+        end: End,
+        /// Who was really connected to.
+        remote: Option<IpAddr>,
+    },
+    /// What was made of it; always after `Ended`, also when there was nothing to make.
+    Made {
+        /// Which.
+        permit: PermitId,
+        /// What.
+        made: Made,
+        /// Links to be admitted, in order of the page, each target once.
+        links: Vec<FoundLink>,
+        /// The URL's record before, if it was tried before.
+        previous: Option<Box<UrlRecord>>,
+    },
+    /// Answer to [`Effect::Commit`] (one answer may stand for many) and [`Effect::PromoteDue`].
+    Committed {
+        /// How many commits this answers.
+        commits: u32,
+        /// What was new.
+        gained: Vec<Gain>,
+        /// URLs admitted, per crawl.
+        admitted: Vec<(CrawlId, u64)>,
+        /// When the first scheduled entry is due.
+        next_due: Option<Instant>,
+    },
+    /// The set of exclusions is now this.
+    Exclusions(std::sync::Arc<anthill_crawler::exclusion::Exclusions>),
+    /// No more permits, and why (disk full, shutting down): what is in flight ends.
+    Pause(String),
+    /// Permits again.
+    Resume,
+}
+
+/// Why a host has no address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResolveFailure {
+    /// The name does not exist.
+    NoSuchName,
+    /// The name servers did not answer.
+    Unavailable,
+    /// Every address is one that must not be connected to.
+    Refused,
+}
+
+/// A URL to be admitted if it was never seen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Admission {
+    /// Its id.
+    pub id: UrlId,
+    /// Its host.
+    pub host: HostId,
+    /// For a host not known yet.
+    pub host_name: String,
+    /// For a host not known yet.
+    pub site_name: String,
+    /// Below `LEVELS`.
+    pub level: u8,
+    /// Admit it even if it was seen (a seed asked for again).
+    pub force: bool,
+    /// The entry.
+    pub entry: QueueEntry,
+}
+
+/// What is to be done about a page in the index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IndexAction {
+    /// As it is.
+    #[default]
+    Leave,
+    /// Store it and index it (again).
+    Put,
+    /// Store it, but take it out of the index: it asks for that.
+    StoreOnly,
+    /// Take it out of index and store: it is gone.
+    Remove,
+}
+
+/// One atomic write.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Commit {
+    /// The permit that this ends: its page is written along, its in-flight mark goes.
+    pub permit: Option<PermitId>,
+    /// The queue entry that is done with, and whether it was untried, and its crawl.
+    pub done: Option<(QueueKey, bool, CrawlId)>,
+    /// The URL's record now.
+    pub record: Option<(UrlId, Box<UrlRecord>)>,
+    /// What to do with the page.
+    pub index: IndexAction,
+    /// URLs to admit if new.
+    pub admit: Vec<Admission>,
+    /// An entry to come back at a time.
+    pub schedule: Option<(Instant, UrlId, HostId, u8, QueueEntry)>,
+    /// Host records that changed.
+    pub hosts: Vec<(HostId, HostRecord)>,
+    /// robots.txt answers.
+    pub robots: Vec<(HostId, Scheme, RobotsRecord)>,
+    /// Crawls that changed, without their counts of `admitted` and `untried`, which are the store's.
+    pub crawls: Vec<CrawlRecord>,
+}
+
+/// What the agent asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Find an address. Answer: [`Input::Resolved`].
+    Resolve {
+        /// The host.
+        host: HostId,
+        /// `name` or `name:port`.
+        name: String,
+    },
+    /// Read a host's record. Answer: [`Input::HostLoaded`].
+    LoadHost(HostId),
+    /// Read part of a host's queue. Answer: [`Input::FrontLoaded`].
+    LoadFront {
+        /// The host.
+        host: HostId,
+        /// The level.
+        level: u8,
+        /// Entries with a greater `seq`.
+        after: u64,
+        /// At most so many.
+        limit: u32,
+        /// Whether stored robots.txt is wanted too.
+        robots: bool,
+    },
+    /// Log the permit, then make the request. Answers: [`Input::FirstByte`] if wanted, [`Input::Ended`], [`Input::Made`].
+    Fetch(Permit),
+    /// Write. Answer: [`Input::Committed`].
+    Commit(Box<Commit>),
+    /// Move scheduled entries that are due into their queues, at most so many. Answer: [`Input::Committed`].
+    PromoteDue(Instant, u32),
+}
+
+/// Why the agent wants to be called at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// A host's delay ends.
+    HostDelay,
+    /// An address's delay ends.
+    AddressDelay,
+    /// A scheduled entry is due.
+    Due,
+    /// A crawl's time ends.
+    CrawlTime,
+    /// A lookup is to be tried again.
+    Lookup,
+}

@@ -1,0 +1,3 @@
+//! One peer's whole mind, without hands: protocol and frontier composed.
+
+pub mod io;

@@ -1,0 +1,272 @@
+//! What is written down: the records a store keeps for the frontier. Only these types are stored; inner
+//! state is not.
+
+use crate::time::Instant;
+use anthill_protocol::key::{HostId, UrlId};
+use anthill_protocol::wire::Versioned;
+use serde::{Deserialize, Serialize};
+
+/// Levels of a host's queue: 0 is served first. Stage 4 makes them steps to the topic; until then 0 holds seeds,
+/// sitemaps and redirect targets, 1 links from other sites, 2 links within a site, 3 what filters call doubtful.
+pub const LEVELS: usize = 4;
+
+/// A crawl that somebody asked for; its number on this peer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct CrawlId(pub u32);
+
+/// What an entry of a queue is to be fetched as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum EntryKind {
+    /// A page, feed or whatever the response proves to be.
+    Page,
+    /// A sitemap named by robots.txt or by a sitemap index.
+    Sitemap,
+}
+
+/// A URL waiting in its host's queue.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct QueueEntry {
+    /// Canonical.
+    pub url: String,
+    /// The crawl that admitted it.
+    pub crawl: CrawlId,
+    /// Page or sitemap.
+    pub kind: EntryKind,
+    /// Links followed from a seed of the crawl.
+    pub depth: u16,
+    /// Redirects followed to come here.
+    pub hops: u8,
+    /// Tries that failed so far.
+    pub attempt: u8,
+    /// Whether it was fetched before: then it is asked for conditionally and is nothing new.
+    pub revisit: bool,
+    /// The page it was first found on.
+    pub from: Option<UrlId>,
+    /// Unix seconds when it was found.
+    pub first_seen_s: u64,
+}
+
+impl QueueEntry {
+    /// Whether it was never tried: what keeps a crawl from being over.
+    pub fn untried(&self) -> bool {
+        self.attempt == 0 && !self.revisit
+    }
+}
+
+impl Versioned for QueueEntry {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 0x1_0000;
+}
+
+/// Where an entry stands in the store: ordered by host, level, then order of arrival.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct QueueKey {
+    /// Whose queue.
+    pub host: HostId,
+    /// Below [`LEVELS`].
+    pub level: u8,
+    /// Given by the store, rising.
+    pub seq: u64,
+}
+
+/// An entry with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueItem {
+    /// Its place.
+    pub key: QueueKey,
+    /// Its URL's id.
+    pub id: UrlId,
+    /// The entry.
+    pub entry: QueueEntry,
+}
+
+/// What became of a URL when it was last tried.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum UrlState {
+    /// An HTTP response with this status.
+    Status(u16),
+    /// No response: why, in a word of the outcome table ("dns", "connect", "timeout", "tls", "protocol",
+    /// "address refused", "too many redirects").
+    Failed(String),
+    /// Not asked for, because the site's robots.txt forbids it.
+    RobotsDenied,
+    /// Not asked for, because an exclusion or a limit of the crawl forbids it.
+    Excluded(String),
+}
+
+/// i-Bot's record of a URL (López-Sánchez et al. 2000, the broker's data base of URLs): host, port and resource are
+/// in `url`; inlinks are kept apart, as sets.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UrlRecord {
+    /// Canonical.
+    pub url: String,
+    /// Outcome of the last try.
+    pub state: UrlState,
+    /// The crawl it belongs to.
+    pub crawl: CrawlId,
+    /// Page or sitemap.
+    pub kind: EntryKind,
+    /// Links followed from a seed.
+    pub depth: u16,
+    /// The page it was first found on; none for a seed.
+    pub from: Option<UrlId>,
+    /// Unix seconds: found, last tried, last fetched well (0: never), last seen changed (0: never).
+    pub first_seen_s: u64,
+    /// See `first_seen_s`.
+    pub last_try_s: u64,
+    /// See `first_seen_s`.
+    pub last_success_s: u64,
+    /// See `first_seen_s`.
+    pub last_change_s: u64,
+    /// Tries in all, and tries failed since the last success.
+    pub tries: u32,
+    /// See `tries`.
+    pub failures: u8,
+    /// Successful visits that found it changed, of `visits`.
+    pub changes: u32,
+    /// Successful visits.
+    pub visits: u32,
+    /// When it is due again (Unix seconds), if it is.
+    pub next_s: Option<u64>,
+    /// BLAKE3 of the body, first 16 bytes; zero if none.
+    pub digest: [u8; 16],
+    /// Near-duplicate fingerprint of the text; zero if none.
+    pub fingerprint: u64,
+    /// ETag of the last response, for a conditional request.
+    pub etag: Option<String>,
+    /// Last-Modified of the last response, verbatim.
+    pub last_modified: Option<String>,
+    /// Target of a redirect, canonical.
+    pub redirect: Option<String>,
+    /// The page's own language, ISO 639-1 or 639-3.
+    pub lang: Option<String>,
+    /// Links found on it.
+    pub outlinks: u32,
+    /// Images on it.
+    pub images: u32,
+    /// Characters of its text.
+    pub text_chars: u32,
+    /// Bytes of its body as received after decompression.
+    pub bytes: u64,
+    /// Whether the page asked not to be indexed.
+    pub noindex: bool,
+    /// Who fetched it (PeerId); empty for this peer.
+    pub peer: String,
+}
+
+impl Versioned for UrlRecord {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 0x1_0000;
+}
+
+/// What must survive a restart (and, later, a handoff) of a host's politeness, and its counts.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// `name` or `name:port`.
+    pub name: String,
+    /// The registrable domain or IP literal.
+    pub site: String,
+    /// No request before this time.
+    pub not_before: Instant,
+    /// Failures in a row that count against the host.
+    pub backoff: u8,
+    /// Delay asked for by robots.txt, in milliseconds.
+    pub crawl_delay_ms: Option<u64>,
+    /// Requests sent, pages fetched, bytes received, requests failed.
+    pub requests: u64,
+    /// See `requests`.
+    pub fetched: u64,
+    /// See `requests`.
+    pub bytes: u64,
+    /// See `requests`.
+    pub failed: u64,
+    /// URLs admitted: what budgets are held against.
+    pub admitted: u64,
+    /// Address last connected to.
+    pub address: Option<std::net::IpAddr>,
+}
+
+impl Versioned for HostRecord {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 0x1_0000;
+}
+
+/// A robots.txt as it was last asked for, per host and scheme.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RobotsRecord {
+    /// When the answer came.
+    pub fetched_at: Instant,
+    /// When it must be asked for again.
+    pub expires: Instant,
+    /// What was learned.
+    pub answer: RobotsAnswer,
+}
+
+/// What asking for robots.txt gave (RFC 9309 section 2.3.1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum RobotsAnswer {
+    /// A file: the first 500 KiB of it.
+    File(Vec<u8>),
+    /// 4xx: everything is allowed.
+    Missing,
+    /// 5xx or unreachable: everything is forbidden until it expires.
+    Unavailable,
+}
+
+impl Versioned for RobotsRecord {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 0x10_0000;
+}
+
+/// How far a crawl may spread from its seeds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The sites of the seeds.
+    Site,
+    /// The hosts of the seeds.
+    Host,
+    /// URLs that start with a seed's URL up to its last slash.
+    Prefix,
+    /// Anywhere.
+    #[default]
+    Any,
+}
+
+/// A crawl as asked for, and how far it came.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CrawlRecord {
+    /// Its number.
+    pub id: CrawlId,
+    /// Canonical seed URLs.
+    pub seeds: Vec<String>,
+    /// How far it may spread.
+    pub scope: Scope,
+    /// Links from a seed, at most.
+    pub max_depth: Option<u16>,
+    /// Pages fetched, at most.
+    pub max_pages: Option<u64>,
+    /// Sites entered, at most.
+    pub max_sites: Option<u64>,
+    /// No new fetch after this time.
+    pub until: Option<Instant>,
+    /// When it was asked for.
+    pub started: Instant,
+    /// URLs admitted.
+    pub admitted: u64,
+    /// URLs admitted and not tried yet.
+    pub untried: u64,
+    /// Pages fetched well (2xx or 304).
+    pub fetched: u64,
+    /// URLs tried that gave no page for good.
+    pub failed: u64,
+    /// URLs not asked for because of robots.txt, exclusions or limits.
+    pub excluded: u64,
+    /// Why it gives no more permits, if it does not: a limit, or somebody's word.
+    pub ended: Option<String>,
+}
+
+impl Versioned for CrawlRecord {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 0x400_0000;
+}
