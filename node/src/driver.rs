@@ -1,0 +1,220 @@
+//! The driver: tells the agent what happened, does what it asks, and sleeps until its next deadline. It decides nothing.
+
+use crate::clock::Clock;
+use crate::shared::Shared;
+use crate::store::Store;
+use crate::store::value::PermitRecord;
+use crate::store::write::{MadePage, Write};
+use crate::worker::fetch::ToFetcher;
+use crate::worker::write::ToWriter;
+use anthill_agent::Agent;
+use anthill_agent::io::{CrawlSpec, Effect, Input, Permit, PermitId};
+use anthill_crawler::map::Map;
+use anthill_crawler::record::{CrawlId, CrawlRecord};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Inputs handled before effects are carried out: makes batches of what comes together.
+const BATCH: usize = 256;
+/// Longest sleep: the agent is told the time at least so often, and rates are sampled.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Who may stop permits from being given. Each has its own reason; all must agree to go on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PauseSource {
+    /// The store cannot be written.
+    Store,
+    /// The disk is nearly full.
+    Disk,
+    /// No contact is set for the public web, or somebody asked.
+    Operator,
+    /// The process is ending.
+    Shutdown,
+}
+
+/// What reaches the driver. Bounded by what the agent lets be outstanding; requests by the API's own limit.
+pub enum ToDriver {
+    /// For the agent.
+    Input(Input),
+    /// `Input::Made`, with the page it is about.
+    Made(Input, Option<Box<MadePage>>),
+    /// Somebody pauses, or ends their pause.
+    Pause(PauseSource, Option<String>),
+    /// Somebody asks for a crawl.
+    Crawl(CrawlSpec, Sender<CrawlId>),
+    /// Somebody asks the agent something.
+    Ask(Box<dyn FnOnce(&Agent) + Send>),
+    /// No more work: answers when nothing is in flight.
+    Drain(Sender<()>),
+    /// End.
+    Stop,
+}
+
+/// The driver's state.
+pub struct Driver {
+    /// The mind.
+    pub agent: Agent,
+    /// The time.
+    pub clock: Clock,
+    /// What happened.
+    pub inbox: Receiver<ToDriver>,
+    /// Who writes.
+    pub writer: Sender<ToWriter>,
+    /// Who fetches.
+    pub fetcher: tokio::sync::mpsc::UnboundedSender<ToFetcher>,
+    /// For logging permits.
+    pub store: Arc<Store>,
+    /// What everybody may look at.
+    pub shared: Arc<Shared>,
+    /// Last number given to a crawl.
+    pub last_crawl: u32,
+    /// Pages made, waiting for their commit.
+    pub made: Map<PermitId, Box<MadePage>>,
+    /// Who pauses, and why.
+    pub pauses: BTreeMap<PauseSource, String>,
+    /// Who waits for everything in flight to end.
+    pub draining: Vec<Sender<()>>,
+}
+
+impl Driver {
+    /// Runs until told to stop.
+    pub fn run(mut self) {
+        let mut outbox = Vec::new();
+        let mut sampled = std::time::Instant::now();
+        loop {
+            let wait = self.agent.deadline().map_or(TICK, |(at, _)| at.since(self.clock.now()).min(TICK));
+            match self.inbox.recv_timeout(wait) {
+                Ok(first) => {
+                    for message in std::iter::once(first).chain(self.inbox.try_iter().take(BATCH).collect::<Vec<_>>()) {
+                        if self.take(message, &mut outbox).is_break() {
+                            return;
+                        }
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if self.agent.deadline().is_some_and(|(at, _)| at <= self.clock.now()) {
+                self.agent.handle(self.clock.now(), Input::Tick, &mut outbox);
+            }
+            self.act(&mut outbox);
+            self.publish();
+            if sampled.elapsed() >= TICK {
+                self.shared.sample();
+                sampled = std::time::Instant::now();
+            }
+        }
+    }
+
+    fn take(&mut self, message: ToDriver, outbox: &mut Vec<Effect>) -> std::ops::ControlFlow<()> {
+        let now = self.clock.now();
+        match message {
+            ToDriver::Input(input) => self.agent.handle(now, input, outbox),
+            ToDriver::Made(input, made) => {
+                if let (Input::Made { permit, .. }, Some(made)) = (&input, made) {
+                    self.made.insert(*permit, made);
+                }
+                self.agent.handle(now, input, outbox);
+            }
+            ToDriver::Pause(source, reason) => self.pause(source, reason, outbox),
+            ToDriver::Crawl(spec, reply) => {
+                self.last_crawl += 1;
+                let id = CrawlId(self.last_crawl);
+                self.agent.handle(now, Input::Crawl(id, spec), outbox);
+                let _ = reply.send(id);
+            }
+            ToDriver::Ask(question) => question(&self.agent),
+            ToDriver::Drain(reply) => self.draining.push(reply),
+            ToDriver::Stop => return std::ops::ControlFlow::Break(()),
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn pause(&mut self, source: PauseSource, reason: Option<String>, outbox: &mut Vec<Effect>) {
+        let was = !self.pauses.is_empty();
+        match reason {
+            Some(reason) => self.pauses.insert(source, reason),
+            None => self.pauses.remove(&source),
+        };
+        let reason = self.pauses.values().next().cloned();
+        let input = match &reason {
+            Some(reason) => Input::Pause(reason.clone()),
+            None if was => Input::Resume,
+            None => return,
+        };
+        self.shared.set_paused(reason);
+        self.agent.handle(self.clock.now(), input, outbox);
+    }
+
+    fn act(&mut self, outbox: &mut Vec<Effect>) {
+        let mut permits: Vec<Permit> = Vec::new();
+        for effect in outbox.drain(..) {
+            let message = match effect {
+                Effect::Fetch(permit) => {
+                    permits.push(permit);
+                    continue;
+                }
+                Effect::Resolve { host, name } => {
+                    let _ = self.fetcher.send(ToFetcher::Resolve { host, name });
+                    continue;
+                }
+                Effect::LoadHost(host) => ToWriter::LoadHost(host),
+                Effect::LoadFront { host, level, after, limit, robots } => {
+                    ToWriter::LoadFront { host, level, after, limit, robots }
+                }
+                Effect::Commit(commit) => {
+                    let made = commit.permit.and_then(|p| self.made.remove(&p));
+                    ToWriter::Write(Write { commit, made })
+                }
+                Effect::PromoteDue(now, limit) => ToWriter::PromoteDue(now, limit),
+            };
+            let _ = self.writer.send(message);
+        }
+        self.fetch(permits);
+    }
+
+    /// Permits are on disk before any of them is acted upon.
+    fn fetch(&mut self, permits: Vec<Permit>) {
+        if permits.is_empty() {
+            return;
+        }
+        let at_us = self.clock.now().0;
+        let records: Vec<_> =
+            permits.iter().map(|p| (p.id.0, PermitRecord { url: p.url.clone(), at_us })).collect();
+        while let Err(error) = self.store.log_permits(&records) {
+            tracing::error!(%error, "permits cannot be logged, so nothing is fetched; trying again");
+            self.shared.set_store_trouble(Some(error.to_string()));
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        for permit in permits {
+            let _ = self.fetcher.send(ToFetcher::Fetch(Box::new(permit)));
+        }
+    }
+
+    fn publish(&mut self) {
+        let counts = self.agent.counts();
+        self.shared.in_flight.store(counts.in_flight as u64, Ordering::Relaxed);
+        self.shared.idle.store(self.agent.idle(), Ordering::Relaxed);
+        if !self.draining.is_empty() && counts.in_flight == 0 && counts.commits == 0 {
+            for reply in self.draining.drain(..) {
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    /// Crawls as the agent knows them, with the store's counts.
+    pub fn crawls(agent: &Agent, shared: &Shared) -> Vec<CrawlRecord> {
+        agent
+            .crawls()
+            .map(|record| {
+                let mut record = record.clone();
+                let counts = shared.crawl(record.id);
+                (record.admitted, record.untried) = (counts.admitted, counts.untried);
+                record
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,106 @@
+//! What every thread may look at without asking the driver: sums, rates, troubles.
+
+use crate::store::CrawlCounts;
+use crate::store::value::Totals;
+use anthill_crawler::map::Map;
+use anthill_crawler::record::CrawlId;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Rates are means over this time.
+const RATE_WINDOW: Duration = Duration::from_secs(10);
+
+/// Numbers and states that the API shows.
+#[derive(Default)]
+pub struct Shared {
+    totals: Mutex<(Totals, Map<CrawlId, CrawlCounts>)>,
+    store_trouble: Mutex<Option<String>>,
+    paused: Mutex<Option<String>>,
+    /// Requests that ended, and bytes of body received, since the start.
+    pub responses: AtomicU64,
+    /// See `responses`.
+    pub response_bytes: AtomicU64,
+    /// Permits outstanding.
+    pub in_flight: AtomicU64,
+    /// Documents the index holds.
+    pub indexed: AtomicU64,
+    /// Whether there is nothing untried queued, in flight or unwritten.
+    pub idle: AtomicBool,
+    /// Whether the indexer has committed all it was given.
+    pub index_settled: AtomicBool,
+    samples: Mutex<VecDeque<(Instant, u64, u64)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is guarded is replaced whole, so a panic elsewhere leaves nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Replaces the sums.
+    pub fn set_totals(&self, totals: Totals, crawls: impl Iterator<Item = (CrawlId, CrawlCounts)>) {
+        let mut guard = lock(&self.totals);
+        guard.0 = totals;
+        for (id, counts) in crawls {
+            guard.1.insert(id, counts);
+        }
+    }
+
+    /// The sums.
+    pub fn totals(&self) -> Totals {
+        lock(&self.totals).0
+    }
+
+    /// Counts of a crawl.
+    pub fn crawl(&self, id: CrawlId) -> CrawlCounts {
+        lock(&self.totals).1.get(&id).copied().unwrap_or_default()
+    }
+
+    /// Says that the store cannot be written, or that it can again.
+    pub fn set_store_trouble(&self, trouble: Option<String>) {
+        *lock(&self.store_trouble) = trouble;
+    }
+
+    /// Says why no permits are given, if so.
+    pub fn set_paused(&self, reason: Option<String>) {
+        *lock(&self.paused) = reason;
+    }
+
+    /// Why nothing is fetched, if so.
+    pub fn paused(&self) -> Option<String> {
+        lock(&self.store_trouble).clone().or_else(|| lock(&self.paused).clone())
+    }
+
+    /// Counts a response.
+    pub fn responded(&self, bytes: u64) {
+        self.responses.fetch_add(1, Ordering::Relaxed);
+        self.response_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Remembers the counters, once a second.
+    pub fn sample(&self) {
+        let now = Instant::now();
+        let mut samples = lock(&self.samples);
+        samples.push_back((
+            now,
+            self.responses.load(Ordering::Relaxed),
+            self.response_bytes.load(Ordering::Relaxed),
+        ));
+        while samples.front().is_some_and(|s| now.duration_since(s.0) > RATE_WINDOW) {
+            samples.pop_front();
+        }
+    }
+
+    /// Responses and bytes per second, over the last [`RATE_WINDOW`].
+    pub fn rates(&self) -> (f64, f64) {
+        let samples = lock(&self.samples);
+        let (Some(first), Some(last)) = (samples.front(), samples.back()) else { return (0.0, 0.0) };
+        let seconds = last.0.duration_since(first.0).as_secs_f64();
+        if seconds <= 0.0 {
+            return (0.0, 0.0);
+        }
+        ((last.1 - first.1) as f64 / seconds, (last.2 - first.2) as f64 / seconds)
+    }
+}

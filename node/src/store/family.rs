@@ -1,0 +1,176 @@
+//! Which column families there are, what each holds, and how it is laid out on disk.
+
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompactionStyle, DBCompressionType, Options,
+    SliceTransform, WriteBufferManager,
+};
+
+/// A column family: the unit of tuning, named by what it holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// Counters and the format's version, by name.
+    Meta,
+    /// Every URL ever admitted: `UrlId` → nothing.
+    Seen,
+    /// URLs that were tried: `UrlId` → `UrlRecord`.
+    Urls,
+    /// URLs waiting: `QueueKey` → `QueueEntry`.
+    Queue,
+    /// URLs to come back at a time: due ‖ `UrlId` → `Later`.
+    Later,
+    /// Hosts: `HostId` → `HostRecord`.
+    Hosts,
+    /// robots.txt: `HostId` ‖ scheme → `RobotsRecord`.
+    Robots,
+    /// Responses as received: `UrlId` → `StoredPage`, compressed.
+    Pages,
+    /// What the parser made of them: `UrlId` → `StoredDocument`, compressed.
+    Documents,
+    /// What the index has yet to learn: sequence → `Change`.
+    Changes,
+    /// Links of each page: `UrlId` → `StoredLinks`, compressed.
+    Links,
+    /// Links to each page: target `UrlId` ‖ linking `SiteId` ‖ anchor hash → anchor text.
+    Inlinks,
+    /// Permits outstanding: permit → `PermitRecord`.
+    InFlight,
+    /// Crawls: `CrawlId` → `CrawlRecord`.
+    Crawls,
+    /// Exclusions: pattern and scope → JSON.
+    Exclusions,
+    /// First page with a body: digest → `UrlId`.
+    Digests,
+}
+
+/// All of them.
+pub const FAMILIES: [Family; 16] = [
+    Family::Meta,
+    Family::Seen,
+    Family::Urls,
+    Family::Queue,
+    Family::Later,
+    Family::Hosts,
+    Family::Robots,
+    Family::Pages,
+    Family::Documents,
+    Family::Changes,
+    Family::Links,
+    Family::Inlinks,
+    Family::InFlight,
+    Family::Crawls,
+    Family::Exclusions,
+    Family::Digests,
+];
+
+impl Family {
+    /// Its name on disk.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Meta => "meta",
+            Family::Seen => "seen",
+            Family::Urls => "urls",
+            Family::Queue => "queue",
+            Family::Later => "later",
+            Family::Hosts => "hosts",
+            Family::Robots => "robots",
+            Family::Pages => "pages",
+            Family::Documents => "documents",
+            Family::Changes => "changes",
+            Family::Links => "links",
+            Family::Inlinks => "inlinks",
+            Family::InFlight => "in_flight",
+            Family::Crawls => "crawls",
+            Family::Exclusions => "exclusions",
+            Family::Digests => "digests",
+        }
+    }
+
+    /// Values that were compressed before they came here.
+    fn compressed_already(self) -> bool {
+        matches!(self, Family::Pages | Family::Documents | Family::Links)
+    }
+
+    /// Values of kilobytes that are read one at a time: kept out of the tree, so that compaction does not copy them.
+    fn blobs(self) -> bool {
+        matches!(self, Family::Pages | Family::Documents)
+    }
+
+    /// Small keys written at random and read in bulk: few rewrites matter more than space.
+    fn write_heavy(self) -> bool {
+        matches!(self, Family::Seen | Family::Queue | Family::Inlinks)
+    }
+}
+
+/// Memory the store may use besides what the operating system caches.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Bytes of the block cache.
+    pub cache: usize,
+    /// Bytes of all write buffers together, charged to the cache.
+    pub write_buffers: usize,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        // Measured enough for ten million URLs: filters and indexes of `seen` are 20 MB.
+        Memory { cache: 96 << 20, write_buffers: 48 << 20 }
+    }
+}
+
+/// Options of the whole database.
+pub fn database_options(memory: Memory, cache: &Cache) -> Options {
+    let mut options = Options::default();
+    options.create_if_missing(true);
+    options.create_missing_column_families(true);
+    options.set_max_open_files(512);
+    options.set_wal_bytes_per_sync(1 << 20);
+    options.set_bytes_per_sync(1 << 20);
+    options.set_max_total_wal_size(256 << 20);
+    options.set_keep_log_file_num(2);
+    options.set_max_background_jobs(2);
+    options.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager_with_cache(
+        memory.write_buffers,
+        true,
+        cache.clone(),
+    ));
+    options
+}
+
+/// Descriptors of all families.
+pub fn descriptors(cache: &Cache) -> Vec<ColumnFamilyDescriptor> {
+    FAMILIES.iter().map(|&f| ColumnFamilyDescriptor::new(f.name(), options(f, cache))).collect()
+}
+
+fn options(family: Family, cache: &Cache) -> Options {
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(cache);
+    table.set_format_version(5);
+    table.set_bloom_filter(10.0, false);
+    table.set_cache_index_and_filter_blocks(true);
+    // A whole-file filter larger than a cache shard is read anew at each get: 250 times slower.
+    table.set_partition_filters(true);
+    table.set_index_type(rocksdb::BlockBasedIndexType::TwoLevelIndexSearch);
+    table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    let mut options = Options::default();
+    options.set_block_based_table_factory(&table);
+    options.set_compression_type(if family.compressed_already() {
+        DBCompressionType::None
+    } else {
+        DBCompressionType::Lz4
+    });
+    options.set_write_buffer_size(if family.write_heavy() { 16 << 20 } else { 8 << 20 });
+    if family.blobs() {
+        options.set_enable_blob_files(true);
+        options.set_min_blob_size(1024);
+        options.set_blob_file_size(64 << 20);
+        options.set_enable_blob_gc(true);
+        options.set_blob_compression_type(DBCompressionType::None);
+    }
+    if family.write_heavy() {
+        options.set_compaction_style(DBCompactionStyle::Universal);
+    }
+    if family == Family::Inlinks {
+        options.set_prefix_extractor(SliceTransform::create_fixed_prefix(16));
+    }
+    options
+}

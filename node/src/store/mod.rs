@@ -1,0 +1,488 @@
+//! The one place that knows RocksDB: what is stored, and how it is read back.
+//!
+//! Reading is open to every thread ([`Store`] is shared); writing goes through one [`write::Writer`], so that
+//! counters and what they count change in one atomic batch.
+
+pub mod family;
+pub mod key;
+pub mod recent;
+pub mod value;
+pub mod write;
+
+use anthill_crawler::record::{
+    CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, UrlRecord,
+};
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::{HostId, SiteId, UrlId};
+use anthill_protocol::wire::{Versioned, WireError, decode, encode};
+use family::{FAMILIES, Family, Memory};
+use rocksdb::{Cache, ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch};
+use std::path::{Path, PathBuf};
+use value::{Change, PermitRecord, StoredDocument, StoredLinks, StoredPage, Totals, unpack};
+
+/// Version of the layout; a store of another version is refused.
+const FORMAT: u8 = 1;
+/// Key of [`FORMAT`] in `meta`.
+const FORMAT_KEY: &[u8] = b"format";
+/// Key of [`Totals`] in `meta`.
+const TOTALS_KEY: &[u8] = b"totals";
+/// Key prefix of a crawl's counts in `meta`, followed by its number.
+const COUNTS_KEY: &[u8] = b"crawl/";
+/// Entries of one host's queue that `find_queued` reads at most; beyond, it says that it does not know.
+const FIND_LIMIT: usize = 200_000;
+
+/// What can go wrong with the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// RocksDB says no: disk full, permissions, damage.
+    #[error("the store in {path} cannot be used: {source}. {remedy}")]
+    Database {
+        /// Its folder.
+        path: PathBuf,
+        /// RocksDB's word.
+        source: rocksdb::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Written by another version.
+    #[error("the store in {path} has format {found}, this program knows {FORMAT}: use the version that wrote it, or export and import")]
+    Format {
+        /// Its folder.
+        path: PathBuf,
+        /// What it says.
+        found: u8,
+    },
+    /// A value that cannot be understood.
+    #[error("a damaged value in {family}: {source}. Restore the data folder from a copy, or start with a new one")]
+    Damaged {
+        /// Where.
+        family: &'static str,
+        /// Why.
+        source: WireError,
+    },
+}
+
+impl StoreError {
+    /// Whether there is no room on the disk.
+    pub fn disk_full(&self) -> bool {
+        matches!(self, StoreError::Database { source, .. } if {
+            let text = source.to_string();
+            text.contains("No space left") || text.contains("NoSpace")
+        })
+    }
+}
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The database of one data folder.
+pub struct Store {
+    db: DB,
+    path: PathBuf,
+    cache: Cache,
+}
+
+/// URLs of one crawl: admitted, and not tried yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct CrawlCounts {
+    /// Admitted in all.
+    pub admitted: u64,
+    /// Of those, not tried.
+    pub untried: u64,
+}
+
+impl Versioned for CrawlCounts {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 0x1_0000;
+}
+
+impl Store {
+    /// Opens the store in `path`, or makes one.
+    ///
+    /// # Errors
+    /// [`StoreError`], with what to do.
+    pub fn open(path: &Path, memory: Memory) -> Result<Store> {
+        let cache = Cache::new_hyper_clock_cache(memory.cache, 0);
+        let options = family::database_options(memory, &cache);
+        let db = DB::open_cf_descriptors(&options, path, family::descriptors(&cache)).map_err(|source| {
+            let text = source.to_string();
+            let remedy = if text.contains("lock") {
+                "Another anthill works on this data: stop it, or give this one its own --data"
+            } else if text.contains("Corruption") {
+                "It is damaged: restore the folder from a copy, or move it away and start with a new one"
+            } else {
+                "Check that the folder can be written and the disk has room"
+            };
+            StoreError::Database { path: path.to_owned(), source, remedy }
+        })?;
+        let store = Store { db, path: path.to_owned(), cache };
+        match store.bytes(Family::Meta, FORMAT_KEY)? {
+            None => {
+                let mut batch = WriteBatch::default();
+                batch.put_cf(store.cf(Family::Meta), FORMAT_KEY, [FORMAT]);
+                store.commit(batch)?;
+            }
+            Some(found) if *found == [FORMAT] => {}
+            Some(found) => {
+                let found = found.first().copied().unwrap_or(0);
+                return Err(StoreError::Format { path: store.path.clone(), found });
+            }
+        }
+        Ok(store)
+    }
+
+    fn cf(&self, family: Family) -> &ColumnFamily {
+        self.db.cf_handle(family.name()).expect("every family is opened")
+    }
+
+    fn failed(&self, source: rocksdb::Error) -> StoreError {
+        StoreError::Database {
+            path: self.path.clone(),
+            source,
+            remedy: "Check that the folder can be written and the disk has room",
+        }
+    }
+
+    fn commit(&self, batch: WriteBatch) -> Result<()> {
+        self.db.write(batch).map_err(|e| self.failed(e))
+    }
+
+    fn bytes(&self, family: Family, key: &[u8]) -> Result<Option<rocksdb::DBPinnableSlice<'_>>> {
+        self.db.get_pinned_cf(self.cf(family), key).map_err(|e| self.failed(e))
+    }
+
+    fn value<T: Versioned>(&self, family: Family, key: &[u8]) -> Result<Option<T>> {
+        match self.bytes(family, key)? {
+            None => Ok(None),
+            Some(bytes) => decode(&bytes).map(Some).map_err(|e| damaged(family, e)),
+        }
+    }
+
+    fn packed<T: Versioned>(&self, family: Family, key: &[u8]) -> Result<Option<T>> {
+        match self.bytes(family, key)? {
+            None => Ok(None),
+            Some(bytes) => unpack(&bytes).map(Some).map_err(|e| damaged(family, e)),
+        }
+    }
+
+    /// Keys and values whose key starts with `prefix`, from `from` on, in order.
+    fn range(
+        &self,
+        family: Family,
+        prefix: &[u8],
+        from: &[u8],
+    ) -> impl Iterator<Item = Result<(Box<[u8]>, Box<[u8]>)>> + '_ {
+        let mut options = ReadOptions::default();
+        if let Some(end) = key::after_prefix(prefix) {
+            options.set_iterate_upper_bound(end);
+        }
+        options.set_total_order_seek(true);
+        self.db
+            .iterator_cf_opt(self.cf(family), options, IteratorMode::From(from, Direction::Forward))
+            .map(|r| r.map_err(|e| self.failed(e)))
+    }
+
+    /// The sums.
+    ///
+    /// # Errors
+    /// [`StoreError`] (as all that reads).
+    pub fn totals(&self) -> Result<Totals> {
+        Ok(self.value(Family::Meta, TOTALS_KEY)?.unwrap_or_default())
+    }
+
+    /// Record of a URL that was tried.
+    pub fn url(&self, id: &UrlId) -> Result<Option<UrlRecord>> {
+        self.value(Family::Urls, id.bytes())
+    }
+
+    /// Whether a URL was ever admitted.
+    pub fn seen(&self, id: &UrlId) -> Result<bool> {
+        Ok(self.bytes(Family::Seen, id.bytes())?.is_some())
+    }
+
+    /// Record of a host.
+    pub fn host(&self, id: &HostId) -> Result<Option<HostRecord>> {
+        self.value(Family::Hosts, id.bytes())
+    }
+
+    /// Records of all hosts of a site.
+    pub fn hosts_of(&self, site: SiteId) -> Result<Vec<(HostId, HostRecord)>> {
+        self.range(Family::Hosts, site.bytes(), site.bytes())
+            .map(|r| {
+                let (k, v) = r?;
+                let id = HostId::from_slice(&k).unwrap_or(HostId::from_bytes([0; 16]));
+                Ok((id, decode(&v).map_err(|e| damaged(Family::Hosts, e))?))
+            })
+            .collect()
+    }
+
+    /// robots.txt of a host: http, https.
+    pub fn robots(&self, host: &HostId) -> Result<[Option<RobotsRecord>; 2]> {
+        Ok([
+            self.value(Family::Robots, &key::robots(host, false))?,
+            self.value(Family::Robots, &key::robots(host, true))?,
+        ])
+    }
+
+    /// A page as received.
+    pub fn page(&self, id: &UrlId) -> Result<Option<StoredPage>> {
+        self.packed(Family::Pages, id.bytes())
+    }
+
+    /// A document.
+    pub fn document(&self, id: &UrlId) -> Result<Option<StoredDocument>> {
+        self.packed(Family::Documents, id.bytes())
+    }
+
+    /// Links of a page.
+    pub fn links(&self, id: &UrlId) -> Result<Option<StoredLinks>> {
+        self.packed(Family::Links, id.bytes())
+    }
+
+    /// All pages in key order, from `from` on.
+    pub fn pages_from(&self, from: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredPage)>> + '_ {
+        self.range(Family::Pages, &[], from).map(|r| {
+            let (k, v) = r?;
+            let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
+            Ok((id, unpack(&v).map_err(|e| damaged(Family::Pages, e))?))
+        })
+    }
+
+    /// All documents whose key starts with `prefix`, in key order.
+    pub fn documents(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredDocument)>> + '_ {
+        self.range(Family::Documents, prefix, prefix).map(|r| {
+            let (k, v) = r?;
+            let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
+            Ok((id, unpack(&v).map_err(|e| damaged(Family::Documents, e))?))
+        })
+    }
+
+    /// Links of all pages, in key order.
+    pub fn all_links(&self) -> impl Iterator<Item = Result<(UrlId, StoredLinks)>> + '_ {
+        self.range(Family::Links, &[], &[]).map(|r| {
+            let (k, v) = r?;
+            let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
+            Ok((id, unpack(&v).map_err(|e| damaged(Family::Links, e))?))
+        })
+    }
+
+    /// Records of the URLs of a site that were tried, in key order.
+    pub fn urls_of(&self, site: SiteId) -> impl Iterator<Item = Result<(UrlId, UrlRecord)>> + '_ {
+        let prefix = *site.bytes();
+        self.urls(&prefix).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Records of all URLs whose key starts with `prefix`, in key order.
+    pub fn urls(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(UrlId, UrlRecord)>> + '_ {
+        self.range(Family::Urls, prefix, prefix).map(|r| {
+            let (k, v) = r?;
+            let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
+            Ok((id, decode(&v).map_err(|e| damaged(Family::Urls, e))?))
+        })
+    }
+
+    /// Links to a page: distinct linking sites (counted up to `limit`), and anchor texts, at most `anchors`
+    /// of them, in the order of their keys, which is that of hashes.
+    pub fn inlinks(&self, target: &UrlId, limit: usize, anchors: usize) -> Result<(u32, Vec<String>)> {
+        let (mut sites, mut last, mut texts) = (0u32, None, Vec::new());
+        for entry in self.range(Family::Inlinks, target.bytes(), target.bytes()).take(limit) {
+            let (k, v) = entry?;
+            let site = k.get(16..24).map(<[u8]>::to_vec);
+            if site != last {
+                sites += 1;
+                last = site;
+            }
+            if texts.len() < anchors && !v.is_empty() {
+                texts.push(String::from_utf8_lossy(&v).into_owned());
+            }
+        }
+        Ok((sites, texts))
+    }
+
+    /// Entries of a host's queue at `level` with a number greater than `after`, at most `limit`, and whether
+    /// there are more.
+    pub fn front(&self, host: HostId, level: u8, after: u64, limit: usize) -> Result<(Vec<QueueItem>, bool)> {
+        let mut prefix = host.bytes().to_vec();
+        prefix.push(level);
+        let from = key::queue(&QueueKey { host, level, seq: after.saturating_add(1) });
+        let mut items = Vec::new();
+        for entry in self.range(Family::Queue, &prefix, &from) {
+            let (k, v) = entry?;
+            if items.len() == limit {
+                return Ok((items, true));
+            }
+            let Some(key) = key::read_queue(&k) else { continue };
+            let entry: QueueEntry = decode(&v).map_err(|e| damaged(Family::Queue, e))?;
+            let id = UrlId::of(host.site(), &entry.url);
+            items.push(QueueItem { key, id, entry });
+        }
+        Ok((items, false))
+    }
+
+    /// The queue entry of a URL, if it waits in its host's queue; `Err(())` inside when the queue is too long to say.
+    pub fn find_queued(&self, host: HostId, url: &str) -> Result<std::result::Result<Option<QueueItem>, ()>> {
+        for (n, entry) in self.range(Family::Queue, host.bytes(), host.bytes()).enumerate() {
+            if n == FIND_LIMIT {
+                return Ok(Err(()));
+            }
+            let (k, v) = entry?;
+            let entry: QueueEntry = decode(&v).map_err(|e| damaged(Family::Queue, e))?;
+            if entry.url == url
+                && let Some(key) = key::read_queue(&k)
+            {
+                return Ok(Ok(Some(QueueItem { key, id: UrlId::of(host.site(), url), entry })));
+            }
+        }
+        Ok(Ok(None))
+    }
+
+    /// Number of entries in a host's queue, counted up to `limit`.
+    pub fn queue_length(&self, host: HostId, limit: usize) -> Result<usize> {
+        let mut count = 0;
+        for entry in self.range(Family::Queue, host.bytes(), host.bytes()).take(limit) {
+            entry?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Hosts that have entries, each with its first level and one of its URLs: one seek a host.
+    pub fn hosts_with_queues(&self) -> Result<Vec<(HostId, u8, String)>> {
+        let mut iterator = self.db.raw_iterator_cf(self.cf(Family::Queue));
+        let mut hosts = Vec::new();
+        iterator.seek_to_first();
+        while let (Some(k), Some(v)) = (iterator.key(), iterator.value()) {
+            let Some(key) = key::read_queue(k) else {
+                iterator.next();
+                continue;
+            };
+            let entry: QueueEntry = decode(v).map_err(|e| damaged(Family::Queue, e))?;
+            hosts.push((key.host, key.level, entry.url));
+            match key::after_prefix(key.host.bytes()) {
+                Some(next) => iterator.seek(next),
+                None => break,
+            }
+        }
+        iterator.status().map_err(|e| self.failed(e))?;
+        Ok(hosts)
+    }
+
+    /// When the first scheduled entry is due.
+    pub fn next_due(&self) -> Result<Option<Instant>> {
+        match self.range(Family::Later, &[], &[]).next() {
+            None => Ok(None),
+            Some(entry) => Ok(key::read_later(&entry?.0).map(|(due, _)| due)),
+        }
+    }
+
+    /// All crawls, with their counts.
+    pub fn crawls(&self) -> Result<Vec<CrawlRecord>> {
+        let mut crawls = Vec::new();
+        for entry in self.range(Family::Crawls, &[], &[]) {
+            let mut crawl: CrawlRecord = decode(&entry?.1).map_err(|e| damaged(Family::Crawls, e))?;
+            let counts = self.crawl_counts(crawl.id)?;
+            (crawl.admitted, crawl.untried) = (counts.admitted, counts.untried);
+            crawls.push(crawl);
+        }
+        Ok(crawls)
+    }
+
+    /// Counts of a crawl.
+    pub fn crawl_counts(&self, id: CrawlId) -> Result<CrawlCounts> {
+        Ok(self.value(Family::Meta, &counts_key(id))?.unwrap_or_default())
+    }
+
+    /// Writes permits down before they are acted upon.
+    pub fn log_permits(&self, permits: &[(u64, PermitRecord)]) -> Result<()> {
+        let mut batch = WriteBatch::default();
+        for (id, record) in permits {
+            batch.put_cf(self.cf(Family::InFlight), id.to_be_bytes(), encode(record));
+        }
+        self.commit(batch)
+    }
+
+    /// Permits that were outstanding when the last process ended; forgets them.
+    pub fn take_interrupted(&self) -> Result<Vec<PermitRecord>> {
+        let mut batch = WriteBatch::default();
+        let mut records = Vec::new();
+        for entry in self.range(Family::InFlight, &[], &[]) {
+            let (k, v) = entry?;
+            records.push(decode(&v).map_err(|e| damaged(Family::InFlight, e))?);
+            batch.delete_cf(self.cf(Family::InFlight), k);
+        }
+        self.commit(batch)?;
+        Ok(records)
+    }
+
+    /// What the index has yet to learn after `sequence`.
+    pub fn changes_after(&self, sequence: u64) -> impl Iterator<Item = Result<(u64, Change)>> + '_ {
+        self.range(Family::Changes, &[], &sequence.saturating_add(1).to_be_bytes()).map(|r| {
+            let (k, v) = r?;
+            let sequence = k.as_ref().try_into().map(u64::from_be_bytes).unwrap_or(0);
+            Ok((sequence, decode(&v).map_err(|e| damaged(Family::Changes, e))?))
+        })
+    }
+
+    /// Forgets changes up to `sequence`, which the index has on disk.
+    pub fn trim_changes(&self, sequence: u64) -> Result<()> {
+        let mut batch = WriteBatch::default();
+        batch.delete_range_cf(
+            self.cf(Family::Changes),
+            0u64.to_be_bytes(),
+            sequence.saturating_add(1).to_be_bytes(),
+        );
+        self.commit(batch)
+    }
+
+    /// All exclusions, as they were written.
+    pub fn exclusions(&self) -> Result<Vec<Vec<u8>>> {
+        self.range(Family::Exclusions, &[], &[]).map(|r| r.map(|(_, v)| v.into_vec())).collect()
+    }
+
+    /// Sets or takes back the exclusion under `key`, on disk before it returns.
+    pub fn put_exclusion(&self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        let mut batch = WriteBatch::default();
+        match value {
+            Some(value) => batch.put_cf(self.cf(Family::Exclusions), key, value),
+            None => batch.delete_cf(self.cf(Family::Exclusions), key),
+        }
+        self.commit(batch)?;
+        self.sync()
+    }
+
+    /// Makes everything written so far safe from power loss.
+    pub fn sync(&self) -> Result<()> {
+        self.db.flush_wal(true).map_err(|e| self.failed(e))
+    }
+
+    /// Writes memory to files, so that the next start has nothing to replay.
+    pub fn flush(&self) -> Result<()> {
+        for family in FAMILIES {
+            self.db.flush_cf(self.cf(family)).map_err(|e| self.failed(e))?;
+        }
+        self.sync()
+    }
+
+    /// Bytes on disk, by RocksDB's own count.
+    pub fn disk_bytes(&self) -> u64 {
+        FAMILIES
+            .iter()
+            .flat_map(|&f| {
+                ["rocksdb.total-sst-files-size", "rocksdb.total-blob-file-size"]
+                    .map(|p| self.db.property_int_value_cf(self.cf(f), p).ok().flatten().unwrap_or(0))
+            })
+            .sum()
+    }
+
+    /// Bytes in the block cache, write buffers charged.
+    pub fn cache_bytes(&self) -> usize {
+        self.cache.get_usage()
+    }
+}
+
+fn counts_key(id: CrawlId) -> Vec<u8> {
+    [COUNTS_KEY, &id.0.to_be_bytes()].concat()
+}
+
+fn damaged(family: Family, source: WireError) -> StoreError {
+    StoreError::Damaged { family: family.name(), source }
+}

@@ -1,0 +1,518 @@
+//! The one writer: commits become one atomic batch, counters included.
+
+use super::family::Family;
+use super::recent::RecentSet;
+use super::value::{Change, Later, StoredDocument, Totals};
+use super::{COUNTS_KEY, CrawlCounts, Result, Store, TOTALS_KEY, counts_key, damaged, key};
+use anthill_agent::io::{Admission, Commit, Gain, IndexAction, Scheme};
+use anthill_crawler::fingerprint;
+use anthill_crawler::map::{Map, Set};
+use anthill_crawler::record::{CrawlId, QueueKey, UrlRecord, UrlState};
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::{HostId, SiteId, UrlId};
+use anthill_protocol::wire::{decode, encode};
+use rocksdb::WriteBatch;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Places in the memory of URLs admitted lately: 8 MB; the links of a large site fit.
+const RECENT_BITS: u32 = 20;
+/// Pages among which near duplicates are counted.
+const NEAR_WINDOW: usize = 4096;
+
+/// A link that counts for its target's standing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inlink {
+    /// Where it leads.
+    pub target: UrlId,
+    /// The site it is on.
+    pub from: SiteId,
+    /// Its text, empty if none, and the first 4 bytes of that text's BLAKE3.
+    pub anchor: String,
+    /// See `anchor`.
+    pub anchor_hash: u32,
+}
+
+/// A page ready to be written: packed by a worker, so that the writer only copies.
+#[derive(Debug, Default)]
+pub struct MadePage {
+    /// `StoredPage`, packed.
+    pub page: Vec<u8>,
+    /// `StoredDocument`, packed.
+    pub document: Vec<u8>,
+    /// `StoredLinks`, packed.
+    pub links: Vec<u8>,
+    /// Links to others that were not recorded lately.
+    pub inlinks: Vec<Inlink>,
+    /// The document, for the index.
+    pub plain: Arc<StoredDocument>,
+    /// Bytes of the body.
+    pub body_bytes: u64,
+}
+
+/// A commit with the page it is about.
+pub struct Write {
+    /// What the agent decided.
+    pub commit: Box<Commit>,
+    /// What the worker made.
+    pub made: Option<Box<MadePage>>,
+}
+
+/// What the index is to do, in order of sequence.
+#[derive(Debug)]
+pub enum IndexOp {
+    /// Index this document; `fresh` when no older version can be there.
+    Put {
+        /// Its sequence.
+        sequence: u64,
+        /// Its key.
+        id: UrlId,
+        /// Whether it is the first version.
+        fresh: bool,
+        /// What to index.
+        document: Arc<StoredDocument>,
+    },
+    /// Take this document out.
+    Remove {
+        /// Its sequence.
+        sequence: u64,
+        /// Its key.
+        id: UrlId,
+    },
+}
+
+/// What a batch brought about.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// New entries per host and level.
+    pub gained: Vec<Gain>,
+    /// URLs admitted per crawl.
+    pub admitted: Vec<(CrawlId, u64)>,
+    /// When the first scheduled entry is due.
+    pub next_due: Option<Instant>,
+    /// What the index is to do.
+    pub index: Vec<IndexOp>,
+}
+
+/// Writes, and keeps the counters.
+pub struct Writer {
+    store: Arc<Store>,
+    totals: Totals,
+    crawls: Map<CrawlId, CrawlCounts>,
+    recent_urls: Arc<RecentSet>,
+    recent_links: Arc<RecentSet>,
+    near: VecDeque<u64>,
+    next_due: Option<Instant>,
+}
+
+/// What is gathered while a batch is built.
+#[derive(Default)]
+struct Draft {
+    batch: WriteBatch,
+    gained: BTreeMap<(HostId, u8), Gain>,
+    admitted: BTreeMap<CrawlId, u64>,
+    touched: Set<CrawlId>,
+    new_urls: Set<UrlId>,
+    urls: Vec<u64>,
+    links: Vec<u64>,
+    index: Vec<IndexOp>,
+}
+
+/// The fingerprint under which a URL is remembered.
+pub fn url_fingerprint(id: &UrlId) -> u64 {
+    let mut site = [0; 8];
+    site.copy_from_slice(id.site().bytes());
+    id.low() ^ u64::from_be_bytes(site).rotate_left(32)
+}
+
+/// The fingerprint under which a link is remembered: by source site, target and anchor.
+pub fn link_fingerprint(link: &Inlink) -> u64 {
+    let mut site = [0; 8];
+    site.copy_from_slice(link.from.bytes());
+    let from = u64::from_be_bytes(site) ^ u64::from(link.anchor_hash).rotate_left(17);
+    url_fingerprint(&link.target) ^ from.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Writer {
+    /// The writer of a store; there must be one only.
+    ///
+    /// # Errors
+    /// As all that reads.
+    pub fn new(store: Arc<Store>) -> Result<Writer> {
+        let totals = store.totals()?;
+        let next_due = store.next_due()?;
+        let mut crawls = Map::default();
+        for crawl in store.crawls()? {
+            crawls.insert(crawl.id, CrawlCounts { admitted: crawl.admitted, untried: crawl.untried });
+        }
+        debug_assert!(counts_key(CrawlId(0)).starts_with(COUNTS_KEY));
+        Ok(Writer {
+            store,
+            totals,
+            crawls,
+            recent_urls: Arc::new(RecentSet::new(RECENT_BITS)),
+            recent_links: Arc::new(RecentSet::new(RECENT_BITS)),
+            near: VecDeque::with_capacity(NEAR_WINDOW),
+            next_due,
+        })
+    }
+
+    /// URLs known to be admitted, by [`url_fingerprint`]: workers leave them out.
+    pub fn recent_urls(&self) -> Arc<RecentSet> {
+        Arc::clone(&self.recent_urls)
+    }
+
+    /// Links known to be recorded, by [`link_fingerprint`]: workers leave them out.
+    pub fn recent_links(&self) -> Arc<RecentSet> {
+        Arc::clone(&self.recent_links)
+    }
+
+    /// The sums now.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Counts of all crawls now.
+    pub fn crawl_counts(&self) -> impl Iterator<Item = (CrawlId, CrawlCounts)> + '_ {
+        self.crawls.iter().map(|(&id, &c)| (id, c))
+    }
+
+    /// Writes commits as one batch.
+    ///
+    /// # Errors
+    /// [`super::StoreError`]; then nothing was written and counters are as before, so the same commits can be tried again.
+    pub fn write(&mut self, writes: &[Write]) -> Result<Written> {
+        let before = (self.totals, self.crawls.clone(), self.next_due);
+        let mut draft = Draft::default();
+        let result = self.draft(writes, &mut draft).and_then(|()| self.finish(&mut draft));
+        if let Err(error) = result {
+            (self.totals, self.crawls, self.next_due) = before;
+            return Err(error);
+        }
+        Ok(self.written(draft))
+    }
+
+    /// Moves scheduled entries that are due by `now`, at most `limit`, into their queues.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn promote_due(&mut self, now: Instant, limit: usize) -> Result<Written> {
+        let before = (self.totals, self.next_due);
+        let mut draft = Draft::default();
+        let result = self.draft_due(now, limit, &mut draft).and_then(|()| self.finish(&mut draft));
+        if let Err(error) = result {
+            (self.totals, self.next_due) = before;
+            return Err(error);
+        }
+        self.next_due = self.store.next_due()?;
+        Ok(self.written(draft))
+    }
+
+    /// Removes the documents for which `condemned` holds from store and index.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
+    pub fn purge(
+        &mut self,
+        prefix: &[u8],
+        condemned: impl Fn(&StoredDocument) -> bool,
+    ) -> Result<(u64, Written)> {
+        let before = self.totals;
+        let mut draft = Draft::default();
+        let store = Arc::clone(&self.store);
+        let mut purged = 0;
+        for entry in store.documents(prefix) {
+            let (id, document) = entry?;
+            if condemned(&document) {
+                self.remove_page(&id, &mut draft);
+                purged += 1;
+            }
+        }
+        if let Err(error) = self.finish(&mut draft) {
+            self.totals = before;
+            return Err(error);
+        }
+        Ok((purged, self.written(draft)))
+    }
+
+    fn written(&self, draft: Draft) -> Written {
+        for url in draft.urls {
+            self.recent_urls.insert(url);
+        }
+        for link in draft.links {
+            self.recent_links.insert(link);
+        }
+        Written {
+            gained: draft.gained.into_values().collect(),
+            admitted: draft.admitted.into_iter().collect(),
+            next_due: self.next_due,
+            index: draft.index,
+        }
+    }
+
+    fn finish(&mut self, draft: &mut Draft) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        draft.batch.put_cf(store.cf(Family::Meta), TOTALS_KEY, encode(&self.totals));
+        for id in &draft.touched {
+            let counts = self.crawls.get(id).copied().unwrap_or_default();
+            draft.batch.put_cf(store.cf(Family::Meta), counts_key(*id), encode(&counts));
+        }
+        store.commit(std::mem::take(&mut draft.batch))
+    }
+
+    fn draft(&mut self, writes: &[Write], draft: &mut Draft) -> Result<()> {
+        let fresh = self.unseen(writes)?;
+        for write in writes {
+            self.draft_commit(write, &fresh, draft)?;
+        }
+        Ok(())
+    }
+
+    /// The sieve: of all URLs offered in these commits, those never admitted.
+    fn unseen(&self, writes: &[Write]) -> Result<Set<UrlId>> {
+        let mut ids: Vec<UrlId> = writes
+            .iter()
+            .flat_map(|w| &w.commit.admit)
+            .map(|a| a.id)
+            .filter(|id| !self.recent_urls.contains(url_fingerprint(id)))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let cf = self.store.cf(Family::Seen);
+        let found = self.store.db.batched_multi_get_cf(cf, ids.iter().map(|id| id.bytes()), true);
+        let mut fresh = Set::default();
+        for (id, result) in ids.iter().zip(found) {
+            match result {
+                Ok(None) => {
+                    fresh.insert(*id);
+                }
+                Ok(Some(_)) => self.recent_urls.insert(url_fingerprint(id)),
+                Err(e) => return Err(self.store.failed(e)),
+            }
+        }
+        Ok(fresh)
+    }
+
+    fn draft_commit(&mut self, write: &Write, fresh: &Set<UrlId>, draft: &mut Draft) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        let commit = &write.commit;
+        if let Some(permit) = commit.permit {
+            draft.batch.delete_cf(store.cf(Family::InFlight), permit.0.to_be_bytes());
+        }
+        let mut first = true;
+        if let Some((key, untried, crawl)) = commit.done {
+            draft.batch.delete_cf(store.cf(Family::Queue), key::queue(&key));
+            self.totals.queued = self.totals.queued.saturating_sub(1);
+            if untried {
+                self.totals.untried = self.totals.untried.saturating_sub(1);
+                let counts = self.crawls.entry(crawl).or_default();
+                counts.untried = counts.untried.saturating_sub(1);
+                draft.touched.insert(crawl);
+            }
+            first = untried;
+        }
+        if let Some((id, record)) = &commit.record {
+            self.count(id, record, first)?;
+            draft.batch.put_cf(store.cf(Family::Urls), id.bytes(), encode(record.as_ref()));
+        }
+        self.draft_page(commit, write.made.as_deref(), draft)?;
+        for admission in &commit.admit {
+            self.admit(admission, fresh, draft);
+        }
+        if let Some((due, id, host, level, entry)) = &commit.schedule {
+            let later = Later { host: *host.bytes(), level: *level, entry: entry.clone() };
+            draft.batch.put_cf(store.cf(Family::Later), key::later(*due, id), encode(&later));
+            self.next_due = Some(self.next_due.map_or(*due, |n| n.min(*due)));
+        }
+        for (id, record) in &commit.hosts {
+            draft.batch.put_cf(store.cf(Family::Hosts), id.bytes(), encode(record));
+        }
+        for (id, scheme, record) in &commit.robots {
+            let key = key::robots(id, *scheme == Scheme::Https);
+            draft.batch.put_cf(store.cf(Family::Robots), key, encode(record));
+        }
+        for crawl in &commit.crawls {
+            draft.batch.put_cf(store.cf(Family::Crawls), crawl.id.0.to_be_bytes(), encode(crawl));
+            draft.touched.insert(crawl.id);
+            self.totals.crawls = self.totals.crawls.max(crawl.id.0);
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, admission: &Admission, fresh: &Set<UrlId>, draft: &mut Draft) {
+        let fingerprint = url_fingerprint(&admission.id);
+        // The same URL may be offered twice in a batch: the first one is admitted, at its level.
+        let new = fresh.contains(&admission.id) && draft.new_urls.insert(admission.id);
+        if !new && !admission.force {
+            return;
+        }
+        if new {
+            draft.batch.put_cf(self.store.cf(Family::Seen), admission.id.bytes(), []);
+            draft.urls.push(fingerprint);
+            self.totals.known += 1;
+        }
+        let crawl = admission.entry.crawl;
+        if admission.entry.untried() {
+            self.totals.untried += 1;
+            let counts = self.crawls.entry(crawl).or_default();
+            counts.admitted += 1;
+            counts.untried += 1;
+            draft.touched.insert(crawl);
+            *draft.admitted.entry(crawl).or_default() += 1;
+        }
+        self.enqueue(admission.host, admission.level, &encode(&admission.entry), draft);
+        let gain = draft.gained.entry((admission.host, admission.level)).or_insert_with(|| Gain {
+            host: admission.host,
+            host_name: admission.host_name.clone(),
+            site_name: admission.site_name.clone(),
+            level: admission.level,
+            count: 0,
+        });
+        gain.count += 1;
+    }
+
+    fn enqueue(&mut self, host: HostId, level: u8, entry: &[u8], draft: &mut Draft) {
+        self.totals.queue_seq += 1;
+        self.totals.queued += 1;
+        let key = QueueKey { host, level, seq: self.totals.queue_seq };
+        draft.batch.put_cf(self.store.cf(Family::Queue), key::queue(&key), entry);
+    }
+
+    fn draft_due(&mut self, now: Instant, limit: usize, draft: &mut Draft) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        for entry in store.range(Family::Later, &[], &[]).take(limit) {
+            let (k, v) = entry?;
+            if key::read_later(&k).is_none_or(|(due, _)| due > now) {
+                break;
+            }
+            let later: Later = decode(&v).map_err(|e| damaged(Family::Later, e))?;
+            let host = HostId::from_bytes(later.host);
+            draft.batch.delete_cf(store.cf(Family::Later), &k);
+            self.enqueue(host, later.level, &encode(&later.entry), draft);
+            let (host_name, site_name) =
+                store.host(&host)?.map(|h| (h.name, h.site)).unwrap_or_default();
+            let gain = draft.gained.entry((host, later.level)).or_insert_with(|| Gain {
+                host,
+                host_name,
+                site_name,
+                level: later.level,
+                count: 0,
+            });
+            gain.count += 1;
+        }
+        Ok(())
+    }
+
+    /// Keeps the sums of outcomes in step: each URL counts once, under its last word.
+    fn count(&mut self, id: &UrlId, record: &UrlRecord, first: bool) -> Result<()> {
+        let before = if first { None } else { self.store.url(id)? };
+        if let Some(before) = before {
+            let sum = self.sum_of(&before.state);
+            *sum = sum.saturating_sub(1);
+        }
+        *self.sum_of(&record.state) += 1;
+        Ok(())
+    }
+
+    fn sum_of(&mut self, state: &UrlState) -> &mut u64 {
+        match state {
+            UrlState::Status(200..=399) => &mut self.totals.fetched,
+            UrlState::Status(_) | UrlState::Failed(_) => &mut self.totals.failed,
+            UrlState::RobotsDenied | UrlState::Excluded(_) => &mut self.totals.excluded,
+        }
+    }
+
+    fn draft_page(
+        &mut self,
+        commit: &Commit,
+        made: Option<&MadePage>,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let Some((id, record)) = &commit.record else { return Ok(()) };
+        match (commit.index, made) {
+            (IndexAction::Put | IndexAction::StoreOnly, Some(made)) => {
+                self.put_page(id, record, commit.index, made, draft)?;
+            }
+            (IndexAction::Remove, _) => self.remove_page(id, draft),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn put_page(
+        &mut self,
+        id: &UrlId,
+        record: &UrlRecord,
+        action: IndexAction,
+        made: &MadePage,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        let known = store.db.key_may_exist_cf(store.cf(Family::Documents), id.bytes())
+            && store.bytes(Family::Documents, id.bytes())?.is_some();
+        draft.batch.put_cf(store.cf(Family::Pages), id.bytes(), &made.page);
+        draft.batch.put_cf(store.cf(Family::Documents), id.bytes(), &made.document);
+        draft.batch.put_cf(store.cf(Family::Links), id.bytes(), &made.links);
+        for link in &made.inlinks {
+            let fingerprint = link_fingerprint(link);
+            let key = key::inlink(&link.target, link.from, link.anchor_hash);
+            draft.batch.put_cf(store.cf(Family::Inlinks), key, link.anchor.as_bytes());
+            draft.links.push(fingerprint);
+        }
+        if !known {
+            self.totals.pages += 1;
+            self.totals.page_bytes += made.body_bytes;
+            self.count_duplicates(id, record, draft)?;
+        }
+        let document = Arc::clone(&made.plain);
+        match action {
+            IndexAction::Put => {
+                let sequence = self.change(Change::Put(*id), draft);
+                draft.index.push(IndexOp::Put { sequence, id: *id, fresh: !known, document });
+            }
+            _ if known => {
+                let sequence = self.change(Change::Remove(*id), draft);
+                draft.index.push(IndexOp::Remove { sequence, id: *id });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn count_duplicates(&mut self, id: &UrlId, record: &UrlRecord, draft: &mut Draft) -> Result<()> {
+        let cf = self.store.cf(Family::Digests);
+        if self.store.db.key_may_exist_cf(cf, record.digest)
+            && self.store.bytes(Family::Digests, &record.digest)?.is_some()
+        {
+            self.totals.duplicates_exact += 1;
+            return Ok(());
+        }
+        draft.batch.put_cf(cf, record.digest, id.bytes());
+        if record.fingerprint != 0 {
+            let near = |&f: &u64| fingerprint::distance(f, record.fingerprint) <= fingerprint::NEAR;
+            if self.near.iter().any(near) {
+                self.totals.duplicates_near += 1;
+            }
+            if self.near.len() == NEAR_WINDOW {
+                self.near.pop_front();
+            }
+            self.near.push_back(record.fingerprint);
+        }
+        Ok(())
+    }
+
+    fn remove_page(&mut self, id: &UrlId, draft: &mut Draft) {
+        for family in [Family::Pages, Family::Documents, Family::Links] {
+            draft.batch.delete_cf(self.store.cf(family), id.bytes());
+        }
+        let sequence = self.change(Change::Remove(*id), draft);
+        draft.index.push(IndexOp::Remove { sequence, id: *id });
+    }
+
+    fn change(&mut self, change: Change, draft: &mut Draft) -> u64 {
+        self.totals.sequence += 1;
+        let sequence = self.totals.sequence;
+        draft.batch.put_cf(self.store.cf(Family::Changes), sequence.to_be_bytes(), encode(&change));
+        sequence
+    }
+}

@@ -1,0 +1,204 @@
+//! The writing thread: the only one that changes the store. It takes what is waiting, writes it as one batch, then
+//! answers the driver and passes documents on to the indexer.
+
+use super::index::ToIndexer;
+use crate::driver::{PauseSource, ToDriver};
+use crate::shared::Shared;
+use crate::store::value::StoredDocument;
+use crate::store::write::{Write, Writer, Written};
+use crate::store::{Store, StoreError};
+use anthill_agent::io::Input;
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::HostId;
+use crossbeam_channel::{Receiver, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Messages taken at once: enough to make a batch worth its write, few enough to answer within milliseconds.
+const BATCH: usize = 256;
+/// Wait before a failed write is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+/// Power loss may cost what was written in the last of these.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+
+/// Decides whether a document is to be purged.
+pub type Condemned = Box<dyn Fn(&StoredDocument) -> bool + Send>;
+
+/// What the writing thread is asked. The agent bounds how much of it is outstanding (permits and commits).
+pub enum ToWriter {
+    /// Write a commit.
+    Write(Write),
+    /// Read a host's record.
+    LoadHost(HostId),
+    /// Read part of a queue.
+    LoadFront {
+        /// Whose.
+        host: HostId,
+        /// Level.
+        level: u8,
+        /// Entries with a greater number.
+        after: u64,
+        /// At most so many.
+        limit: u32,
+        /// With stored robots.txt.
+        robots: bool,
+    },
+    /// Move what is due into the queues.
+    PromoteDue(Instant, u32),
+    /// Purge documents; answers how many.
+    Purge(Vec<u8>, Condemned, Sender<Result<u64, String>>),
+    /// Answer when everything before is written and safe on disk.
+    Flush(Sender<()>),
+    /// End.
+    Stop,
+}
+
+/// The thread's state.
+pub struct WriteThread {
+    /// The store, for reading.
+    pub store: Arc<Store>,
+    /// Its writer.
+    pub writer: Writer,
+    /// What it is asked.
+    pub inbox: Receiver<ToWriter>,
+    /// Whom it answers.
+    pub driver: Sender<ToDriver>,
+    /// Who indexes.
+    pub indexer: Sender<ToIndexer>,
+    /// What everybody may look at.
+    pub shared: Arc<Shared>,
+}
+
+impl WriteThread {
+    /// Runs until told to stop or the driver is gone.
+    pub fn run(mut self) {
+        let mut synced = std::time::Instant::now();
+        let mut dirty = false;
+        loop {
+            let first = match self.inbox.recv_timeout(SYNC_EVERY) {
+                Ok(message) => Some(message),
+                Err(crossbeam_channel::RecvTimeoutError::Timeout) => None,
+                Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
+            };
+            if let Some(first) = first {
+                dirty = true;
+                if self.turn(first).is_break() {
+                    break;
+                }
+            }
+            if dirty && synced.elapsed() >= SYNC_EVERY {
+                if let Err(error) = self.store.sync() {
+                    tracing::error!(%error, "the log could not be synced");
+                }
+                (synced, dirty) = (std::time::Instant::now(), false);
+            }
+        }
+        if let Err(error) = self.store.flush() {
+            tracing::error!(%error, "the store could not be flushed; nothing is lost, the next start replays its log");
+        }
+    }
+
+    fn turn(&mut self, first: ToWriter) -> std::ops::ControlFlow<()> {
+        let mut writes = Vec::new();
+        let mut rest = Vec::new();
+        let more = std::iter::from_fn(|| self.inbox.try_recv().ok()).take(BATCH - 1);
+        for message in std::iter::once(first).chain(more) {
+            match message {
+                ToWriter::Write(write) => writes.push(write),
+                other => rest.push(other),
+            }
+        }
+        if !writes.is_empty() {
+            self.write(&writes);
+        }
+        for message in rest {
+            match message {
+                ToWriter::Stop => return std::ops::ControlFlow::Break(()),
+                other => self.serve(other),
+            }
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn write(&mut self, writes: &[Write]) {
+        let written = self.persistently(|writer| writer.write(writes));
+        self.answer(u32::try_from(writes.len()).unwrap_or(u32::MAX), written);
+    }
+
+    /// Tries until it works: what was promised is kept in memory meanwhile, and no new permits are given.
+    fn persistently<T>(&mut self, mut attempt: impl FnMut(&mut Writer) -> Result<T, StoreError>) -> T {
+        let mut paused = false;
+        loop {
+            match attempt(&mut self.writer) {
+                Ok(done) => {
+                    if paused {
+                        self.shared.set_store_trouble(None);
+                        let _ = self.driver.send(ToDriver::Pause(PauseSource::Store, None));
+                        tracing::info!("the store can be written again: going on");
+                    }
+                    return done;
+                }
+                Err(error) => {
+                    let reason = if error.disk_full() { "disk full" } else { "the store cannot be written" };
+                    tracing::error!(%error, "{reason}: paused; trying again in {} s", RETRY.as_secs());
+                    self.shared.set_store_trouble(Some(format!("{reason}: {error}")));
+                    if !paused {
+                        let _ = self.driver.send(ToDriver::Pause(PauseSource::Store, Some(reason.into())));
+                        paused = true;
+                    }
+                    std::thread::sleep(RETRY);
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, commits: u32, written: Written) {
+        self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
+        let Written { gained, admitted, next_due, index } = written;
+        let _ = self.driver.send(ToDriver::Input(Input::Committed { commits, gained, admitted, next_due }));
+        for op in index {
+            // Blocks when the indexer is behind: then commits stay unanswered and the agent gives fewer permits.
+            let _ = self.indexer.send(ToIndexer::Op(op));
+        }
+    }
+
+    fn serve(&mut self, message: ToWriter) {
+        match message {
+            ToWriter::LoadHost(host) => {
+                let store = Arc::clone(&self.store);
+                let record = self.persistently(|_| store.host(&host));
+                let _ = self.driver.send(ToDriver::Input(Input::HostLoaded { host, record }));
+            }
+            ToWriter::LoadFront { host, level, after, limit, robots } => {
+                let store = Arc::clone(&self.store);
+                let (items, more) =
+                    self.persistently(|_| store.front(host, level, after, limit as usize));
+                let robots = if robots { Some(self.persistently(|_| store.robots(&host))) } else { None };
+                let input = Input::FrontLoaded { host, level, items, more, robots };
+                let _ = self.driver.send(ToDriver::Input(input));
+            }
+            ToWriter::PromoteDue(now, limit) => {
+                let written = self.persistently(|writer| writer.promote_due(now, limit as usize));
+                self.answer(1, written);
+            }
+            ToWriter::Purge(prefix, condemned, reply) => {
+                let result = self.writer.purge(&prefix, condemned).map_err(|e| e.to_string());
+                let result = result.map(|(count, written)| {
+                    self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
+                    for op in written.index {
+                        let _ = self.indexer.send(ToIndexer::Op(op));
+                    }
+                    count
+                });
+                let _ = reply.send(result);
+            }
+            ToWriter::Flush(reply) => {
+                if let Err(error) = self.store.sync() {
+                    tracing::error!(%error, "the log could not be synced");
+                }
+                let _ = reply.send(());
+            }
+            ToWriter::Write(_) | ToWriter::Stop => unreachable!("taken by turn()"),
+        }
+    }
+}
