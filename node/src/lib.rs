@@ -1,1 +1,3 @@
-//! placeholder
+//! The hands of a peer.
+pub mod clock;
+pub mod store;

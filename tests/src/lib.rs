@@ -1,1 +1,7 @@
-//! placeholder
+//! Drives everything: real processes on real sockets.
+//!
+//! [`peer`] starts and stops `anthill` processes and talks to their API; [`shared`] finds test data that is
+//! kept beside the project, not in it. The local web is the crate `anthill-web`.
+
+pub mod peer;
+pub mod shared;

@@ -9,6 +9,9 @@ pub mod recent;
 pub mod value;
 pub mod write;
 
+#[cfg(test)]
+mod tests;
+
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, UrlRecord,
 };
@@ -45,7 +48,9 @@ pub enum StoreError {
         remedy: &'static str,
     },
     /// Written by another version.
-    #[error("the store in {path} has format {found}, this program knows {FORMAT}: use the version that wrote it, or export and import")]
+    #[error(
+        "the store in {path} has format {found}, this program knows {FORMAT}: use the version that wrote it, or export and import"
+    )]
     Format {
         /// Its folder.
         path: PathBuf,
@@ -53,7 +58,9 @@ pub enum StoreError {
         found: u8,
     },
     /// A value that cannot be understood.
-    #[error("a damaged value in {family}: {source}. Restore the data folder from a copy, or start with a new one")]
+    #[error(
+        "a damaged value in {family}: {source}. Restore the data folder from a copy, or start with a new one"
+    )]
     Damaged {
         /// Where.
         family: &'static str,
@@ -170,7 +177,7 @@ impl Store {
         family: Family,
         prefix: &[u8],
         from: &[u8],
-    ) -> impl Iterator<Item = Result<(Box<[u8]>, Box<[u8]>)>> + '_ {
+    ) -> impl Iterator<Item = Result<(Box<[u8]>, Box<[u8]>)>> + use<'_> {
         let mut options = ReadOptions::default();
         if let Some(end) = key::after_prefix(prefix) {
             options.set_iterate_upper_bound(end);
@@ -239,7 +246,7 @@ impl Store {
     }
 
     /// All pages in key order, from `from` on.
-    pub fn pages_from(&self, from: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredPage)>> + '_ {
+    pub fn pages_from(&self, from: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredPage)>> + use<'_> {
         self.range(Family::Pages, &[], from).map(|r| {
             let (k, v) = r?;
             let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
@@ -248,7 +255,7 @@ impl Store {
     }
 
     /// All documents whose key starts with `prefix`, in key order.
-    pub fn documents(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredDocument)>> + '_ {
+    pub fn documents(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredDocument)>> + use<'_> {
         self.range(Family::Documents, prefix, prefix).map(|r| {
             let (k, v) = r?;
             let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
@@ -257,7 +264,7 @@ impl Store {
     }
 
     /// Links of all pages, in key order.
-    pub fn all_links(&self) -> impl Iterator<Item = Result<(UrlId, StoredLinks)>> + '_ {
+    pub fn all_links(&self) -> impl Iterator<Item = Result<(UrlId, StoredLinks)>> + use<'_> {
         self.range(Family::Links, &[], &[]).map(|r| {
             let (k, v) = r?;
             let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
@@ -265,14 +272,8 @@ impl Store {
         })
     }
 
-    /// Records of the URLs of a site that were tried, in key order.
-    pub fn urls_of(&self, site: SiteId) -> impl Iterator<Item = Result<(UrlId, UrlRecord)>> + '_ {
-        let prefix = *site.bytes();
-        self.urls(&prefix).collect::<Vec<_>>().into_iter()
-    }
-
     /// Records of all URLs whose key starts with `prefix`, in key order.
-    pub fn urls(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(UrlId, UrlRecord)>> + '_ {
+    pub fn urls(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(UrlId, UrlRecord)>> + use<'_> {
         self.range(Family::Urls, prefix, prefix).map(|r| {
             let (k, v) = r?;
             let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
@@ -414,7 +415,7 @@ impl Store {
     }
 
     /// What the index has yet to learn after `sequence`.
-    pub fn changes_after(&self, sequence: u64) -> impl Iterator<Item = Result<(u64, Change)>> + '_ {
+    pub fn changes_after(&self, sequence: u64) -> impl Iterator<Item = Result<(u64, Change)>> + use<'_> {
         self.range(Family::Changes, &[], &sequence.saturating_add(1).to_be_bytes()).map(|r| {
             let (k, v) = r?;
             let sequence = k.as_ref().try_into().map(u64::from_be_bytes).unwrap_or(0);

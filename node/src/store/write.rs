@@ -389,8 +389,7 @@ impl Writer {
             let host = HostId::from_bytes(later.host);
             draft.batch.delete_cf(store.cf(Family::Later), &k);
             self.enqueue(host, later.level, &encode(&later.entry), draft);
-            let (host_name, site_name) =
-                store.host(&host)?.map(|h| (h.name, h.site)).unwrap_or_default();
+            let (host_name, site_name) = store.host(&host)?.map(|h| (h.name, h.site)).unwrap_or_default();
             let gain = draft.gained.entry((host, later.level)).or_insert_with(|| Gain {
                 host,
                 host_name,
@@ -422,12 +421,7 @@ impl Writer {
         }
     }
 
-    fn draft_page(
-        &mut self,
-        commit: &Commit,
-        made: Option<&MadePage>,
-        draft: &mut Draft,
-    ) -> Result<()> {
+    fn draft_page(&mut self, commit: &Commit, made: Option<&MadePage>, draft: &mut Draft) -> Result<()> {
         let Some((id, record)) = &commit.record else { return Ok(()) };
         match (commit.index, made) {
             (IndexAction::Put | IndexAction::StoreOnly, Some(made)) => {

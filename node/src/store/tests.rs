@@ -1,0 +1,224 @@
+//! The store's promises: what is written together is there together, and counters tell the truth.
+
+use super::family::Memory;
+use super::value::{PermitRecord, StoredDocument, StoredPage, pack};
+use super::write::{IndexOp, Inlink, MadePage, Write, Writer};
+use super::{Store, StoreError};
+use anthill_agent::io::{Admission, Commit, IndexAction, PermitId};
+use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry, QueueKey, UrlRecord, UrlState};
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::{HostId, SiteId, UrlId};
+use std::sync::Arc;
+
+fn open(dir: &std::path::Path) -> (Arc<Store>, Writer) {
+    let store = Arc::new(Store::open(dir, Memory::default()).unwrap());
+    let writer = Writer::new(Arc::clone(&store)).unwrap();
+    (store, writer)
+}
+
+fn entry(url: &str) -> QueueEntry {
+    QueueEntry {
+        url: url.into(),
+        crawl: CrawlId(1),
+        kind: EntryKind::Page,
+        depth: 0,
+        hops: 0,
+        attempt: 0,
+        revisit: false,
+        from: None,
+        first_seen_s: 1,
+    }
+}
+
+fn host() -> HostId {
+    HostId::of(SiteId::of("a.test"), "a.test")
+}
+
+fn id(url: &str) -> UrlId {
+    UrlId::of(SiteId::of("a.test"), url)
+}
+
+fn admission(url: &str, level: u8) -> Admission {
+    Admission {
+        id: id(url),
+        host: host(),
+        host_name: "a.test".into(),
+        site_name: "a.test".into(),
+        level,
+        force: false,
+        entry: entry(url),
+    }
+}
+
+fn commit(admit: Vec<Admission>) -> Write {
+    Write { commit: Box::new(Commit { admit, ..Commit::default() }), made: None }
+}
+
+fn record(url: &str, state: UrlState) -> Box<UrlRecord> {
+    Box::new(UrlRecord {
+        url: url.into(),
+        state,
+        crawl: CrawlId(1),
+        kind: EntryKind::Page,
+        depth: 0,
+        from: None,
+        first_seen_s: 1,
+        last_try_s: 2,
+        last_success_s: 2,
+        last_change_s: 2,
+        tries: 1,
+        failures: 0,
+        changes: 0,
+        visits: 1,
+        next_s: None,
+        digest: *b"0123456789abcdef",
+        fingerprint: 0x1234_5678_9abc_def0,
+        etag: None,
+        last_modified: None,
+        redirect: None,
+        lang: Some("en".into()),
+        outlinks: 0,
+        images: 0,
+        text_chars: 4,
+        bytes: 10,
+        noindex: false,
+        peer: String::new(),
+    })
+}
+
+fn made(url: &str) -> Box<MadePage> {
+    let mut compressor = zstd::bulk::Compressor::new(1).unwrap();
+    let page = StoredPage { url: url.into(), body: b"<p>text</p>".to_vec(), ..StoredPage::default() };
+    let plain =
+        Arc::new(StoredDocument { url: url.into(), text: "text".into(), ..StoredDocument::default() });
+    Box::new(MadePage {
+        page: pack(&page, &mut compressor).unwrap(),
+        document: pack(plain.as_ref(), &mut compressor).unwrap(),
+        links: pack(&super::value::StoredLinks::default(), &mut compressor).unwrap(),
+        inlinks: vec![Inlink {
+            target: id("http://a.test/2"),
+            from: SiteId::of("b.test"),
+            anchor: "two".into(),
+            anchor_hash: 7,
+        }],
+        plain,
+        body_bytes: 11,
+    })
+}
+
+#[test]
+fn a_url_is_admitted_once_however_often_it_is_offered() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut writer) = open(dir.path());
+    let (a, b) = ("http://a.test/1", "http://a.test/2");
+    let first = writer.write(&[commit(vec![admission(a, 1), admission(b, 1), admission(a, 0)])]).unwrap();
+    assert_eq!(first.gained.iter().map(|g| g.count).sum::<u32>(), 2);
+    assert_eq!(first.admitted, [(CrawlId(1), 2)]);
+    let again = writer.write(&[commit(vec![admission(a, 1)]), commit(vec![admission(b, 2)])]).unwrap();
+    assert!(again.gained.is_empty());
+    let (items, more) = store.front(host(), 1, 0, 10).unwrap();
+    assert_eq!(items.iter().map(|i| i.entry.url.as_str()).collect::<Vec<_>>(), [a, b]);
+    assert!(!more);
+    assert_eq!((writer.totals().known, writer.totals().queued, writer.totals().untried), (2, 2, 2));
+}
+
+#[test]
+fn what_is_seen_survives_a_restart_and_a_forced_seed_is_admitted_again() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let (_, mut writer) = open(dir.path());
+        writer.write(&[commit(vec![admission("http://a.test/1", 1)])]).unwrap();
+    }
+    let (store, mut writer) = open(dir.path());
+    assert_eq!(writer.totals().known, 1);
+    assert!(writer.write(&[commit(vec![admission("http://a.test/1", 1)])]).unwrap().gained.is_empty());
+    let forced = Admission { force: true, ..admission("http://a.test/1", 0) };
+    assert_eq!(writer.write(&[commit(vec![forced])]).unwrap().gained.len(), 1);
+    assert_eq!(writer.totals().known, 1);
+    assert_eq!(store.hosts_with_queues().unwrap(), [(host(), 0, "http://a.test/1".to_string())]);
+}
+
+#[test]
+fn a_page_its_record_links_and_change_come_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut writer) = open(dir.path());
+    let url = "http://a.test/1";
+    writer.write(&[commit(vec![admission(url, 0)])]).unwrap();
+    let item = store.front(host(), 0, 0, 1).unwrap().0.remove(0);
+    store.log_permits(&[(9, PermitRecord { url: url.into(), at_us: 5 })]).unwrap();
+    let write = Write {
+        commit: Box::new(Commit {
+            permit: Some(PermitId(9)),
+            done: Some((item.key, true, CrawlId(1))),
+            record: Some((item.id, record(url, UrlState::Status(200)))),
+            index: IndexAction::Put,
+            admit: vec![admission("http://a.test/2", 2)],
+            ..Commit::default()
+        }),
+        made: Some(made(url)),
+    };
+    let written = writer.write(&[write]).unwrap();
+    assert!(matches!(written.index[..], [IndexOp::Put { sequence: 1, fresh: true, .. }]));
+    assert_eq!(store.page(&item.id).unwrap().unwrap().body, b"<p>text</p>");
+    assert_eq!(store.document(&item.id).unwrap().unwrap().text, "text");
+    assert_eq!(store.changes_after(0).count(), 1);
+    assert_eq!(store.inlinks(&id("http://a.test/2"), 100, 32).unwrap(), (1, vec!["two".to_string()]));
+    assert!(store.take_interrupted().unwrap().is_empty());
+    let totals = writer.totals();
+    assert_eq!((totals.fetched, totals.pages, totals.queued, totals.untried), (1, 1, 1, 1));
+    store.trim_changes(1).unwrap();
+    assert_eq!(store.changes_after(0).count(), 0);
+}
+
+#[test]
+fn interrupted_permits_are_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, _writer) = open(dir.path());
+    store.log_permits(&[(1, PermitRecord { url: "http://a.test/".into(), at_us: 1 })]).unwrap();
+    assert_eq!(store.take_interrupted().unwrap().len(), 1);
+    assert_eq!(store.take_interrupted().unwrap().len(), 0);
+}
+
+#[test]
+fn what_is_scheduled_comes_back_when_due() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut writer) = open(dir.path());
+    let url = "http://a.test/1";
+    let again = QueueEntry { attempt: 1, ..entry(url) };
+    let schedule = Some((Instant(500), id(url), host(), 2, again));
+    let write = Write { commit: Box::new(Commit { schedule, ..Commit::default() }), made: None };
+    assert_eq!(writer.write(&[write]).unwrap().next_due, Some(Instant(500)));
+    assert!(writer.promote_due(Instant(499), 10).unwrap().gained.is_empty());
+    let promoted = writer.promote_due(Instant(500), 10).unwrap();
+    assert_eq!((promoted.gained.len(), promoted.next_due), (1, None));
+    assert_eq!(store.front(host(), 2, 0, 10).unwrap().0[0].entry.attempt, 1);
+    let key = QueueKey { host: host(), level: 2, seq: 1 };
+    assert_eq!(store.front(host(), 2, 0, 10).unwrap().0[0].key, key);
+}
+
+#[test]
+fn a_url_counts_once_under_its_last_word() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_store, mut writer) = open(dir.path());
+    let url = "http://a.test/1";
+    let tried = |state, untried| Write {
+        commit: Box::new(Commit {
+            done: Some((QueueKey { host: host(), level: 0, seq: 1 }, untried, CrawlId(1))),
+            record: Some((id(url), record(url, state))),
+            ..Commit::default()
+        }),
+        made: None,
+    };
+    writer.write(&[tried(UrlState::Status(503), true)]).unwrap();
+    assert_eq!((writer.totals().failed, writer.totals().fetched), (1, 0));
+    writer.write(&[tried(UrlState::Status(200), false)]).unwrap();
+    assert_eq!((writer.totals().failed, writer.totals().fetched), (0, 1));
+}
+
+#[test]
+fn a_second_process_on_the_same_data_is_refused_with_its_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_store, _writer) = open(dir.path());
+    let error = Store::open(dir.path(), Memory::default()).err().unwrap();
+    assert!(matches!(error, StoreError::Database { .. }) && error.to_string().contains("--data"), "{error}");
+}
