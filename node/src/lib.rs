@@ -1,3 +1,19 @@
-//! The hands of a peer.
+//! The hands of a peer: one loop that drives the agent, workers, storage, HTTP API. No decisions.
+//!
+//! [`run`] is a peer's whole life. [`driver`] is the loop; [`worker`] says who does the work and which queue lies
+//! between whom; [`store`] is the one place that knows RocksDB; [`api`] is what people and programs see.
+
+pub mod api;
 pub mod clock;
+pub mod driver;
+pub mod logging;
+pub mod metrics;
+mod peer;
+mod run;
+pub mod settings;
+mod setup;
+pub mod shared;
 pub mod store;
+pub mod worker;
+
+pub use run::run;

@@ -28,10 +28,10 @@ pub enum Family {
     Documents,
     /// What the index has yet to learn: sequence → `Change`.
     Changes,
-    /// Links of each page: `UrlId` → `StoredLinks`, compressed.
-    Links,
     /// Links to each page: target `UrlId` ‖ linking `SiteId` ‖ anchor hash → anchor text.
     Inlinks,
+    /// Pages with links the index has not heard of: `UrlId` → nothing.
+    Stale,
     /// Permits outstanding: permit → `PermitRecord`.
     InFlight,
     /// Crawls: `CrawlId` → `CrawlRecord`.
@@ -54,8 +54,8 @@ pub const FAMILIES: [Family; 16] = [
     Family::Pages,
     Family::Documents,
     Family::Changes,
-    Family::Links,
     Family::Inlinks,
+    Family::Stale,
     Family::InFlight,
     Family::Crawls,
     Family::Exclusions,
@@ -76,8 +76,8 @@ impl Family {
             Family::Pages => "pages",
             Family::Documents => "documents",
             Family::Changes => "changes",
-            Family::Links => "links",
             Family::Inlinks => "inlinks",
+            Family::Stale => "stale",
             Family::InFlight => "in_flight",
             Family::Crawls => "crawls",
             Family::Exclusions => "exclusions",
@@ -87,7 +87,7 @@ impl Family {
 
     /// Values that were compressed before they came here.
     fn compressed_already(self) -> bool {
-        matches!(self, Family::Pages | Family::Documents | Family::Links)
+        matches!(self, Family::Pages | Family::Documents)
     }
 
     /// Values of kilobytes that are read one at a time: kept out of the tree, so that compaction does not copy them.

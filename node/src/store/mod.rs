@@ -21,7 +21,7 @@ use anthill_protocol::wire::{Versioned, WireError, decode, encode};
 use family::{FAMILIES, Family, Memory};
 use rocksdb::{Cache, ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch};
 use std::path::{Path, PathBuf};
-use value::{Change, PermitRecord, StoredDocument, StoredLinks, StoredPage, Totals, unpack};
+use value::{Change, PermitRecord, StoredDocument, StoredPage, Totals, unpack};
 
 /// Version of the layout; a store of another version is refused.
 const FORMAT: u8 = 1;
@@ -240,11 +240,6 @@ impl Store {
         self.packed(Family::Documents, id.bytes())
     }
 
-    /// Links of a page.
-    pub fn links(&self, id: &UrlId) -> Result<Option<StoredLinks>> {
-        self.packed(Family::Links, id.bytes())
-    }
-
     /// All pages in key order, from `from` on.
     pub fn pages_from(&self, from: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredPage)>> + use<'_> {
         self.range(Family::Pages, &[], from).map(|r| {
@@ -260,15 +255,6 @@ impl Store {
             let (k, v) = r?;
             let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
             Ok((id, unpack(&v).map_err(|e| damaged(Family::Documents, e))?))
-        })
-    }
-
-    /// Links of all pages, in key order.
-    pub fn all_links(&self) -> impl Iterator<Item = Result<(UrlId, StoredLinks)>> + use<'_> {
-        self.range(Family::Links, &[], &[]).map(|r| {
-            let (k, v) = r?;
-            let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
-            Ok((id, unpack(&v).map_err(|e| damaged(Family::Links, e))?))
         })
     }
 
@@ -297,6 +283,19 @@ impl Store {
             }
         }
         Ok((sites, texts))
+    }
+
+    /// Pages with links the index has not heard of, after `after`, at most `limit`.
+    pub fn stale(&self, after: Option<UrlId>, limit: usize) -> Result<Vec<UrlId>> {
+        let mut from = after.map(|id| id.bytes().to_vec()).unwrap_or_default();
+        from.push(0);
+        let entries = self.range(Family::Stale, &[], &from).take(limit);
+        entries.map(|r| r.map(|(k, _)| UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16])))).collect()
+    }
+
+    /// Notes that the index is about to hear of all links to a page that are in the store now.
+    pub fn freshen(&self, id: &UrlId) -> Result<()> {
+        self.db.delete_cf(self.cf(Family::Stale), id.bytes()).map_err(|e| self.failed(e))
     }
 
     /// Entries of a host's queue at `level` with a number greater than `after`, at most `limit`, and whether

@@ -94,7 +94,6 @@ fn made(url: &str) -> Box<MadePage> {
     Box::new(MadePage {
         page: pack(&page, &mut compressor).unwrap(),
         document: pack(plain.as_ref(), &mut compressor).unwrap(),
-        links: pack(&super::value::StoredLinks::default(), &mut compressor).unwrap(),
         inlinks: vec![Inlink {
             target: id("http://a.test/2"),
             from: SiteId::of("b.test"),

@@ -1,4 +1,4 @@
-//! What is stored besides the frontier's records: pages, documents, links, changes, permits.
+//! What is stored besides the frontier's records: pages, documents, changes, permits.
 
 use anthill_crawler::record::{QueueEntry, UrlRecord};
 use anthill_protocol::key::UrlId;
@@ -68,26 +68,6 @@ pub struct StoredDocument {
 }
 
 impl Versioned for StoredDocument {
-    const VERSION: u8 = 1;
-    const LIMIT: usize = 0x400_0000;
-}
-
-/// A link of a page.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct StoredLink {
-    /// Canonical target.
-    pub url: String,
-    /// Anchor text.
-    pub anchor: String,
-    /// `rel` as written.
-    pub rel: String,
-}
-
-/// All links of a page.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct StoredLinks(pub Vec<StoredLink>);
-
-impl Versioned for StoredLinks {
     const VERSION: u8 = 1;
     const LIMIT: usize = 0x400_0000;
 }

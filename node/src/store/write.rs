@@ -40,8 +40,6 @@ pub struct MadePage {
     pub page: Vec<u8>,
     /// `StoredDocument`, packed.
     pub document: Vec<u8>,
-    /// `StoredLinks`, packed.
-    pub links: Vec<u8>,
     /// Links to others that were not recorded lately.
     pub inlinks: Vec<Inlink>,
     /// The document, for the index.
@@ -310,6 +308,15 @@ impl Writer {
                 draft.touched.insert(crawl);
             }
             first = untried;
+        } else if let Some((id, _)) = &commit.record {
+            // It came in an archive: nobody admitted it.
+            if store.bytes(Family::Seen, id.bytes())?.is_none() {
+                draft.batch.put_cf(store.cf(Family::Seen), id.bytes(), []);
+                draft.urls.push(url_fingerprint(id));
+                self.totals.known += 1;
+            } else {
+                first = false;
+            }
         }
         if let Some((id, record)) = &commit.record {
             self.count(id, record, first)?;
@@ -446,11 +453,11 @@ impl Writer {
             && store.bytes(Family::Documents, id.bytes())?.is_some();
         draft.batch.put_cf(store.cf(Family::Pages), id.bytes(), &made.page);
         draft.batch.put_cf(store.cf(Family::Documents), id.bytes(), &made.document);
-        draft.batch.put_cf(store.cf(Family::Links), id.bytes(), &made.links);
         for link in &made.inlinks {
             let fingerprint = link_fingerprint(link);
             let key = key::inlink(&link.target, link.from, link.anchor_hash);
             draft.batch.put_cf(store.cf(Family::Inlinks), key, link.anchor.as_bytes());
+            draft.batch.put_cf(store.cf(Family::Stale), link.target.bytes(), []);
             draft.links.push(fingerprint);
         }
         if !known {
@@ -496,7 +503,7 @@ impl Writer {
     }
 
     fn remove_page(&mut self, id: &UrlId, draft: &mut Draft) {
-        for family in [Family::Pages, Family::Documents, Family::Links] {
+        for family in [Family::Pages, Family::Documents] {
             draft.batch.delete_cf(self.store.cf(family), id.bytes());
         }
         let sequence = self.change(Change::Remove(*id), draft);

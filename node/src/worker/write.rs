@@ -26,8 +26,10 @@ pub type Condemned = Box<dyn Fn(&StoredDocument) -> bool + Send>;
 
 /// What the writing thread is asked. The agent bounds how much of it is outstanding (permits and commits).
 pub enum ToWriter {
-    /// Write a commit.
+    /// Write a commit of the agent's.
     Write(Write),
+    /// Write a page from an archive: no answer to the agent.
+    Import(Write),
     /// Read a host's record.
     LoadHost(HostId),
     /// Read part of a queue.
@@ -100,16 +102,21 @@ impl WriteThread {
 
     fn turn(&mut self, first: ToWriter) -> std::ops::ControlFlow<()> {
         let mut writes = Vec::new();
+        let mut imports = Vec::new();
         let mut rest = Vec::new();
         let more = std::iter::from_fn(|| self.inbox.try_recv().ok()).take(BATCH - 1);
         for message in std::iter::once(first).chain(more) {
             match message {
                 ToWriter::Write(write) => writes.push(write),
+                ToWriter::Import(write) => imports.push(write),
                 other => rest.push(other),
             }
         }
         if !writes.is_empty() {
             self.write(&writes);
+        }
+        if !imports.is_empty() {
+            self.import(&imports);
         }
         for message in rest {
             match message {
@@ -123,6 +130,14 @@ impl WriteThread {
     fn write(&mut self, writes: &[Write]) {
         let written = self.persistently(|writer| writer.write(writes));
         self.answer(u32::try_from(writes.len()).unwrap_or(u32::MAX), written);
+    }
+
+    fn import(&mut self, imports: &[Write]) {
+        let written = self.persistently(|writer| writer.write(imports));
+        self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
+        for op in written.index {
+            let _ = self.indexer.send(ToIndexer::Op(op));
+        }
     }
 
     /// Tries until it works: what was promised is kept in memory meanwhile, and no new permits are given.
@@ -198,7 +213,7 @@ impl WriteThread {
                 }
                 let _ = reply.send(());
             }
-            ToWriter::Write(_) | ToWriter::Stop => unreachable!("taken by turn()"),
+            ToWriter::Write(_) | ToWriter::Import(_) | ToWriter::Stop => unreachable!("taken by turn()"),
         }
     }
 }

@@ -1,0 +1,163 @@
+//! The life of one URL: what is known of it, why it waits, what came of it.
+
+use super::{Live, rfc3339, rfc3339_instant};
+use crate::api::{PeerError, types};
+use anthill_crawler::canon::Canon;
+use anthill_crawler::exclusion::Scope;
+use anthill_crawler::filter::Verdict;
+use anthill_crawler::record::{RobotsAnswer, UrlRecord, UrlState};
+use anthill_crawler::robots::Robots;
+use anthill_protocol::key::UrlId;
+use std::sync::Arc;
+
+/// Linking sites counted.
+const MAX_INLINKS: usize = 10_000;
+
+impl Live {
+    pub(super) fn explain(&self, typed: &str) -> Result<types::Explanation, PeerError> {
+        let canon = self.canonical(typed)?;
+        let ids = canon.ids();
+        let mut told = types::Explanation {
+            url: canon.url().to_owned(),
+            host: canon.host().to_owned(),
+            site: canon.site().to_owned(),
+            slot: u32::from(ids.url.slot().number()),
+            owner: self.peer_id.clone(),
+            holder: Some(self.peer_id.clone()),
+            state: "unknown".into(),
+            why: "no crawl of this peer has met it".into(),
+            filter: match self.workshop.filters.check(&canon) {
+                Verdict::Pass => "pass".into(),
+                Verdict::Doubtful(rule) => format!("doubtful: {rule}"),
+                Verdict::Drop(rule) => format!("dropped: {rule}"),
+            },
+            inlinks: u64::from(self.store.inlinks(&ids.url, MAX_INLINKS, 0)?.0),
+            ..types::Explanation::default()
+        };
+        self.explain_robots(&canon, &mut told)?;
+        let exclusions = Arc::clone(&self.exclusions());
+        told.exclusion = exclusions
+            .forbids(Scope::Show, canon.site(), canon.host(), canon.url())
+            .map(|e| self.shown(e));
+        if let Some(record) = self.store.url(&ids.url)? {
+            self.explain_record(&ids.url, &record, &mut told)?;
+        }
+        let host = ids.host;
+        let url_id = ids.url;
+        let in_flight = self.ask(move |agent| agent.in_flight_url(&url_id))?;
+        if in_flight {
+            told.state = "in flight".into();
+            told.why = "it is being fetched now".into();
+        } else {
+            self.explain_queue(&canon, host, &mut told)?;
+        }
+        Ok(told)
+    }
+
+    fn explain_queue(
+        &self,
+        canon: &Canon,
+        host: anthill_protocol::key::HostId,
+        told: &mut types::Explanation,
+    ) -> Result<(), PeerError> {
+        let queued = match self.store.find_queued(host, canon.url())? {
+            Ok(queued) => queued,
+            Err(()) => {
+                if told.state == "unknown" && self.store.seen(&canon.url_id())? {
+                    told.state = "queued".into();
+                    told.why = "it waits in a queue too long to tell its place".into();
+                }
+                return Ok(());
+            }
+        };
+        let Some(item) = queued else { return Ok(()) };
+        let view = self.ask(move |agent| agent.host_view(host))?;
+        told.state = "queued".into();
+        told.crawl = Some(u64::from(item.entry.crawl.0));
+        told.depth = Some(u32::from(item.entry.depth));
+        told.first_seen_at = rfc3339(item.entry.first_seen_s);
+        if let Some(from) = item.entry.from {
+            told.found_on = self.store.url(&from)?.map(|r| r.url);
+        }
+        let place = format!("level {} of the queue of {}", item.key.level, canon.host());
+        match view {
+            Some(view) => {
+                told.why = format!("it waits at {place}; the host: {}", view.why);
+                told.next_at = view.next_time.and_then(rfc3339_instant);
+            }
+            None => told.why = format!("it waits at {place}"),
+        }
+        Ok(())
+    }
+
+    fn explain_robots(&self, canon: &Canon, told: &mut types::Explanation) -> Result<(), PeerError> {
+        let [http, https] = self.store.robots(&canon.host_id())?;
+        let Some(record) = (if canon.is_https() { https } else { http }) else { return Ok(()) };
+        let robots = match &record.answer {
+            RobotsAnswer::File(file) => Robots::parse(file, &self.workshop.agent),
+            RobotsAnswer::Missing => Robots::allow_all(),
+            RobotsAnswer::Unavailable => Robots::forbid_all(),
+        };
+        let verdict = robots.check(canon.path_and_query());
+        told.robots_allowed = Some(verdict.allowed);
+        told.robots_rule = verdict.rule.map(str::to_owned);
+        Ok(())
+    }
+
+    fn explain_record(
+        &self,
+        id: &UrlId,
+        record: &UrlRecord,
+        told: &mut types::Explanation,
+    ) -> Result<(), PeerError> {
+        (told.state, told.why) = match &record.state {
+            UrlState::Status(status @ 200..=299) => ("fetched".into(), format!("status {status}")),
+            UrlState::Status(304) => ("fetched".into(), "unchanged at its last visit (status 304)".into()),
+            UrlState::Status(status @ 300..=399) => {
+                let to = record.redirect.as_deref().unwrap_or("no URL that can be crawled");
+                ("fetched".into(), format!("status {status}: it redirects to {to}"))
+            }
+            UrlState::Status(status) => ("failed".into(), format!("status {status}")),
+            UrlState::Failed(why) => ("failed".into(), why.clone()),
+            UrlState::RobotsDenied => ("excluded".into(), "robots.txt of the site forbids it".into()),
+            UrlState::Excluded(why) => ("excluded".into(), why.clone()),
+        };
+        if record.failures > 0 && record.next_s.is_some() {
+            told.state = "scheduled".into();
+            told.why = format!("{}; it will be tried again", told.why);
+        }
+        told.next_at = record.next_s.and_then(rfc3339);
+        told.revisit_at = told.next_at.clone().filter(|_| record.failures == 0);
+        told.crawl = Some(u64::from(record.crawl.0));
+        told.depth = Some(u32::from(record.depth));
+        told.first_seen_at = rfc3339(record.first_seen_s);
+        if let Some(from) = record.from {
+            told.found_on = self.store.url(&from)?.map(|r| r.url);
+        }
+        told.attempts_total = u64::from(record.tries);
+        told.attempts = vec![types::Attempt {
+            at: rfc3339(record.last_try_s).unwrap_or_default(),
+            outcome: told.why.clone(),
+            status: if let UrlState::Status(status) = record.state { Some(status) } else { None },
+            bytes: record.bytes,
+            took_ms: 0,
+        }];
+        if let Some(document) = self.store.document(id)? {
+            told.indexed = !document.noindex;
+            told.last = Some(types::LastFetch {
+                at: rfc3339(record.last_success_s).unwrap_or_default(),
+                changed_at: rfc3339(record.last_change_s),
+                title: Some(document.title).filter(|t| !t.is_empty()),
+                lang: document.lang,
+                bytes: record.bytes,
+                text_chars: u64::from(record.text_chars),
+                images: u64::from(record.images),
+                links: u64::from(record.outlinks),
+                digest: data_encoding::HEXLOWER.encode(&record.digest),
+                fingerprint: format!("{:016x}", record.fingerprint),
+                noindex: document.noindex,
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+//! The peer as its API sees it: reads the store and the index, asks the driver, never waits on the web.
+
+mod crawl;
+mod exclude;
+mod explain;
+mod export;
+mod import;
+mod search;
+mod site;
+mod status;
+
+pub use exclude::stored as stored_exclusions;
+
+use crate::api::{Answer, ByteStream, Peer, PeerError, types};
+use crate::clock::Clock;
+use crate::driver::ToDriver;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::store::{Store, StoreError};
+use crate::worker::index::ToIndexer;
+use crate::worker::make::Workshop;
+use crate::worker::write::ToWriter;
+use anthill_agent::Agent;
+use anthill_crawler::canon::Canon;
+use anthill_crawler::exclusion::Exclusions;
+use anthill_crawler::time::Instant;
+use anthill_index::Searcher;
+use crossbeam_channel::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Longest wait for a thread of this process to answer; longer means that it hangs or is ending.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Everything the API needs of a running peer.
+pub struct Live {
+    /// Settings in force.
+    pub settings: Arc<Settings>,
+    /// Its PeerId.
+    pub peer_id: String,
+    /// What people call it.
+    pub name: String,
+    /// The clock.
+    pub clock: Clock,
+    /// When it started.
+    pub started: std::time::Instant,
+    /// The store.
+    pub store: Arc<Store>,
+    /// What everybody may look at.
+    pub shared: Arc<Shared>,
+    /// The driver.
+    pub driver: Sender<ToDriver>,
+    /// The writing thread.
+    pub writer: Sender<ToWriter>,
+    /// The indexing thread.
+    pub indexer: Sender<ToIndexer>,
+    /// The index, for reading.
+    pub searcher: Searcher,
+    /// What makes pages of responses.
+    pub workshop: Arc<Workshop>,
+    /// Exclusions in force.
+    pub exclusions: Mutex<Arc<Exclusions>>,
+    /// Numbers.
+    pub metrics: Arc<Metrics>,
+}
+
+/// A running peer.
+#[derive(Clone)]
+pub struct LivePeer(pub Arc<Live>);
+
+impl LivePeer {
+    /// Does `work` on a thread that may wait.
+    fn answer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Live) -> Result<T, PeerError> + Send + 'static,
+    ) -> Answer<'static, T> {
+        let live = Arc::clone(&self.0);
+        Box::pin(async move {
+            match tokio::task::spawn_blocking(move || work(&live)).await {
+                Ok(answer) => answer,
+                Err(_) => Err(PeerError::Internal("the answer broke off; the log says why".into())),
+            }
+        })
+    }
+}
+
+impl Live {
+    /// Asks the agent, by way of the driver.
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Agent) -> T + Send + 'static,
+    ) -> Result<T, PeerError> {
+        let (reply, answer) = crossbeam_channel::bounded(1);
+        let asked = ToDriver::Ask(Box::new(move |agent| {
+            let _ = reply.send(question(agent));
+        }));
+        self.driver.send(asked).map_err(|_| ending())?;
+        answer.recv_timeout(PATIENCE).map_err(|_| ending())
+    }
+
+    /// A URL as a person types it: without a scheme it is taken for http.
+    fn canonical(&self, typed: &str) -> Result<Canon, PeerError> {
+        let typed = typed.trim();
+        let with_scheme =
+            if typed.contains("://") { typed.to_owned() } else { format!("http://{typed}") };
+        self.workshop
+            .canon
+            .canonical(&with_scheme, None)
+            .map_err(|e| PeerError::Bad(format!("`{typed}`: {e}")))
+    }
+
+    fn exclusions(&self) -> MutexGuard<'_, Arc<Exclusions>> {
+        self.exclusions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ending() -> PeerError {
+    PeerError::Unavailable("the peer is shutting down".into())
+}
+
+impl From<StoreError> for PeerError {
+    fn from(error: StoreError) -> PeerError {
+        PeerError::Internal(error.to_string())
+    }
+}
+
+/// A time as people and programs read it (RFC 3339); none for the beginning of time.
+fn rfc3339(seconds: u64) -> Option<String> {
+    if seconds == 0 {
+        return None;
+    }
+    jiff::Timestamp::from_second(i64::try_from(seconds).ok()?).ok().map(|t| t.to_string())
+}
+
+/// An instant as people and programs read it.
+fn rfc3339_instant(at: Instant) -> Option<String> {
+    if at == Instant::ZERO {
+        return None;
+    }
+    jiff::Timestamp::from_microsecond(i64::try_from(at.0).ok()?).ok().map(|t| t.to_string())
+}
+
+impl Peer for LivePeer {
+    fn status(&self) -> Answer<'_, types::Status> {
+        self.answer(Live::status)
+    }
+
+    fn peers(&self) -> Answer<'_, types::Peers> {
+        self.answer(|live| Ok(live.peers()))
+    }
+
+    fn site(&self, site: String) -> Answer<'_, types::SiteReport> {
+        self.answer(move |live| live.site(&site))
+    }
+
+    fn explain(&self, url: String) -> Answer<'_, types::Explanation> {
+        self.answer(move |live| live.explain(&url))
+    }
+
+    fn lexicon(&self, term: String) -> Answer<'_, types::Lexicon> {
+        self.answer(move |live| live.lexicon(&term))
+    }
+
+    fn search(&self, request: types::SearchRequest) -> Answer<'_, types::SearchResults> {
+        self.answer(move |live| live.search(&request))
+    }
+
+    fn crawl(&self, request: types::CrawlRequest) -> Answer<'_, types::CrawlAccepted> {
+        self.answer(move |live| live.crawl(&request))
+    }
+
+    fn crawl_progress(&self, crawl: u64) -> Answer<'_, types::CrawlProgress> {
+        self.answer(move |live| live.crawl_progress(crawl))
+    }
+
+    fn end_crawl(&self, crawl: u64) -> Answer<'_, types::CrawlProgress> {
+        self.answer(move |live| live.end_crawl(crawl))
+    }
+
+    fn exclusions(&self) -> Answer<'_, types::Exclusions> {
+        self.answer(|live| Ok(live.list_exclusions()))
+    }
+
+    fn change_exclusion(&self, change: types::ExclusionChange) -> Answer<'_, types::Excluded> {
+        self.answer(move |live| live.change_exclusion(&change))
+    }
+
+    fn export(&self, request: types::ExportRequest) -> Answer<'_, ByteStream> {
+        let peer = self.clone();
+        Box::pin(async move { Ok(peer.export_stream(request)) })
+    }
+
+    fn import(&self, name: String, archive: ByteStream) -> Answer<'_, types::ImportReport> {
+        let peer = self.clone();
+        Box::pin(async move { peer.import_stream(name, archive).await })
+    }
+
+    fn config(&self) -> Answer<'_, types::ConfigReport> {
+        self.answer(|live| Ok(live.settings.report()))
+    }
+
+    fn metrics(&self) -> Answer<'_, String> {
+        self.answer(|live| Ok(live.metrics_text()))
+    }
+}

@@ -1,0 +1,59 @@
+//! This peer at a glance.
+
+use super::Live;
+use crate::api::{PeerError, types};
+use std::sync::atomic::Ordering;
+
+impl Live {
+    pub(super) fn status(&self) -> Result<types::Status, PeerError> {
+        let totals = self.shared.totals();
+        let (per_s, bytes_per_s) = self.shared.rates();
+        let hosts = self.ask(|agent| agent.counts())?;
+        Ok(types::Status {
+            peer_id: self.peer_id.clone(),
+            name: self.name.clone(),
+            swarm: self.settings.swarm.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime_s: self.started.elapsed().as_secs(),
+            addresses: Vec::new(),
+            peers: types::PeersCount::default(),
+            urls: types::Urls {
+                known: totals.known,
+                queued: totals.queued,
+                fetched: totals.fetched,
+                failed: totals.failed,
+                excluded: totals.excluded,
+            },
+            pages: types::Pages {
+                indexed: self.shared.indexed.load(Ordering::Relaxed),
+                standby: 0,
+                bytes: totals.page_bytes,
+            },
+            // Alone, a peer owns and holds every site it knows of that has work.
+            sites: types::Sites { owned: hosts.hosts as u64, held: hosts.hosts as u64, ..types::Sites::default() },
+            fetch: types::FetchRates {
+                in_flight: self.shared.in_flight.load(Ordering::Relaxed),
+                per_s,
+                bytes_per_s,
+            },
+            duplicates: types::Duplicates { exact: totals.duplicates_exact, near: totals.duplicates_near },
+            links: types::Links::default(),
+            contracts: types::Contracts::default(),
+            idle: self.shared.idle.load(Ordering::Relaxed),
+            paused: self.shared.paused(),
+        })
+    }
+
+    pub(super) fn peers(&self) -> types::Peers {
+        types::Peers {
+            peers: vec![types::PeerEntry {
+                peer_id: self.peer_id.clone(),
+                name: self.name.clone(),
+                this: true,
+                state: types::PeerState::Alive,
+                version: env!("CARGO_PKG_VERSION").into(),
+                addresses: Vec::new(),
+            }],
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! A peer's life: everything is opened and started in order, runs, and is ended in the opposite order.
+
+use crate::api::{self, Auth, token::Token};
+use crate::clock::Clock;
+use crate::driver::{Driver, PauseSource, ToDriver};
+use crate::metrics::Metrics;
+use crate::peer::{Live, LivePeer, stored_exclusions};
+use crate::settings::Settings;
+use crate::setup;
+use crate::shared::Shared;
+use crate::store::Store;
+use crate::store::write::Writer;
+use crate::worker::fetch::Fetching;
+use crate::worker::index::{IndexThread, ToIndexer};
+use crate::worker::make::{MakeThread, Workshop};
+use crate::worker::write::{ToWriter, WriteThread};
+use anthill_agent::Agent;
+use anthill_agent::io::{Input, StoredHost};
+use anthill_crawler::fetch::Fetcher;
+use anthill_crawler::map::Map;
+use anthill_crawler::record::HostRecord;
+use anthill_dht::identity::Identity;
+use anthill_index::Index;
+use anyhow::{Context, bail};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Documents on their way to the index: then the writer waits.
+const INDEX_QUEUE: usize = 512;
+/// How long what is in flight may take to end when the process is told to.
+const DRAIN: Duration = Duration::from_secs(5);
+/// How often free disk space is looked at.
+const DISK_EVERY: Duration = Duration::from_secs(2);
+/// Crawling goes on when this much more than the low-water mark is free again.
+const DISK_HYSTERESIS: u64 = 64 << 20;
+
+/// The parts that other threads are joined by.
+struct Threads {
+    driver: JoinHandle<()>,
+    writer: JoinHandle<()>,
+    indexer: JoinHandle<()>,
+    makers: Vec<JoinHandle<()>>,
+}
+
+/// Runs a peer until it is told to end by SIGINT or SIGTERM.
+///
+/// # Errors
+/// Anything that keeps it from starting, with its remedy.
+pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let settings = Arc::new(settings);
+    std::fs::create_dir_all(&settings.data)
+        .with_context(|| format!("the data folder {} cannot be made", settings.data.display()))?;
+    let _lock = lock(&settings.data)?;
+    runtime.block_on(start(settings))
+}
+
+/// One process per data folder: the lock lives as long as the file is open.
+fn lock(data: &Path) -> anyhow::Result<std::fs::File> {
+    let path = data.join("lock");
+    let file = std::fs::File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.with_context(|| format!("{} cannot be written", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => bail!(
+            "another anthill works on {}: stop it, or give this one its own folder by --data",
+            data.display()
+        ),
+        Err(std::fs::TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("{} cannot be locked", path.display()))
+        }
+    }
+}
+
+async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
+    let begun = Instant::now();
+    let clock = Clock::start();
+    let identity = Identity::load_or_create(&settings.data.join("peer.key"))?;
+    let token = Token::of_folder(&settings.data)?;
+    // Before the store is opened: a port that is taken is the likeliest trouble, and the quickest told.
+    let listener = TcpListener::bind(settings.api).await.with_context(|| {
+        format!("the API cannot listen on {}: another program may; choose with --api IP:PORT, port 0 takes a free one", settings.api)
+    })?;
+    let bound = listener.local_addr()?;
+    let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(&settings))?);
+    let interrupted = store.take_interrupted()?;
+    if !interrupted.is_empty() {
+        tracing::info!(permits = interrupted.len(), "the last run broke off with requests in flight; they are made again");
+    }
+    let peer_id = identity.peer_id().to_string();
+    let name = settings.name.clone().unwrap_or_else(|| peer_id.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect());
+    let shared = Arc::new(Shared::default());
+    let metrics = Arc::new(Metrics::new());
+    let writer = Writer::new(Arc::clone(&store))?;
+    shared.set_totals(writer.totals(), writer.crawl_counts());
+    let last_crawl = writer.totals().crawls;
+    let workshop = Arc::new(Workshop {
+        canon: setup::canon(&settings),
+        filters: setup::filters(&settings, year(&clock)),
+        extractions: setup::extractions(&settings)?,
+        agent: setup::AGENT.to_owned(),
+        recent_urls: writer.recent_urls(),
+        recent_links: writer.recent_links(),
+        metrics: Arc::clone(&metrics),
+    });
+    let exclusions = Arc::new(stored_exclusions(&store)?);
+
+    let (driver_in, driver_out) = unbounded();
+    let (writer_in, writer_out) = unbounded();
+    let (indexer_in, indexer_out) = bounded(INDEX_QUEUE);
+    let (makers_in, makers_out) = unbounded();
+    let (fetcher_in, fetcher_out) = tokio::sync::mpsc::unbounded_channel();
+
+    let (index, index_thread) = open_index(&settings, &store, indexer_out, &shared, &metrics)?;
+    let searcher = index.searcher();
+
+    let resolver = setup::resolver(&settings)?;
+    let fetching = Arc::new(Fetching {
+        fetcher: Fetcher::new(setup::fetching(&settings)?, Arc::clone(&resolver))?,
+        resolver,
+        store: Arc::clone(&store),
+        clock,
+        driver: driver_in.clone(),
+        makers: makers_in,
+        shared: Arc::clone(&shared),
+        metrics: Arc::clone(&metrics),
+        contact: settings.contact.is_some(),
+    });
+    let fetch_loop = tokio::spawn(Arc::clone(&fetching).run(fetcher_out));
+
+    let agent = Agent::new(setup::agent(&settings), seed());
+    let driver = Driver {
+        agent,
+        clock,
+        inbox: driver_out,
+        writer: writer_in.clone(),
+        fetcher: fetcher_in,
+        store: Arc::clone(&store),
+        shared: Arc::clone(&shared),
+        last_crawl,
+        made: Map::default(),
+        pauses: BTreeMap::new(),
+        draining: Vec::new(),
+    };
+    let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop)?));
+    let _ = driver_in.send(ToDriver::Input(Input::Exclusions(Arc::clone(&exclusions))));
+
+    let write_thread = WriteThread {
+        store: Arc::clone(&store),
+        writer,
+        inbox: writer_out,
+        driver: driver_in.clone(),
+        indexer: indexer_in.clone(),
+        shared: Arc::clone(&shared),
+    };
+    let threads = Threads {
+        indexer: spawn("index", move || index_thread.run())?,
+        writer: spawn("write", move || write_thread.run())?,
+        makers: make_threads(&settings, &workshop, &makers_out, &driver_in)?,
+        driver: spawn("driver", move || driver.run())?,
+    };
+    drop(makers_out);
+    drop(fetching);
+
+    let live = Arc::new(Live {
+        settings: Arc::clone(&settings),
+        peer_id: peer_id.clone(),
+        name,
+        clock,
+        started: begun,
+        store: Arc::clone(&store),
+        shared: Arc::clone(&shared),
+        driver: driver_in.clone(),
+        writer: writer_in.clone(),
+        indexer: indexer_in.clone(),
+        searcher,
+        workshop,
+        exclusions: Mutex::new(exclusions),
+        metrics,
+    });
+    let peer = LivePeer(Arc::clone(&live));
+    let auth = Auth::new(token, bound, &settings.api_hosts);
+    let router = api::router(Arc::new(peer.clone()), auth);
+    let (stop_api, api_stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(api::serve(listener, router, async move {
+        let _ = api_stopped.await;
+    }));
+    std::fs::write(settings.data.join("api.addr"), format!("{bound}\n"))?;
+    announce(&settings, &peer_id, bound);
+    begin(&peer, &settings).await;
+    let disk = tokio::spawn(watch_disk(Arc::clone(&settings), driver_in.clone()));
+
+    until_told().await?;
+    tracing::info!("ending: what is in flight is waited for, then everything is written");
+    let forced = tokio::spawn(async {
+        if until_told().await.is_ok() {
+            tracing::warn!("told twice: ending at once");
+            std::process::exit(1);
+        }
+    });
+    disk.abort();
+    let (reply, drained) = bounded(1);
+    let _ = driver_in.send(ToDriver::Pause(PauseSource::Shutdown, Some("shutting down".into())));
+    let _ = driver_in.send(ToDriver::Drain(reply));
+    let _ = tokio::task::spawn_blocking(move || drained.recv_timeout(DRAIN)).await;
+    let _ = stop_api.send(());
+    let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
+    fetch_loop.abort();
+    drop(peer);
+    drop(live);
+    tokio::task::spawn_blocking(move || end(threads, &driver_in, &writer_in, &indexer_in)).await??;
+    let _ = std::fs::remove_file(settings.data.join("api.addr"));
+    forced.abort();
+    tracing::info!("ended");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn end(
+    threads: Threads,
+    driver: &Sender<ToDriver>,
+    writer: &Sender<ToWriter>,
+    indexer: &Sender<ToIndexer>,
+) -> anyhow::Result<()> {
+    let _ = driver.send(ToDriver::Stop);
+    join(threads.driver)?;
+    let _ = writer.send(ToWriter::Stop);
+    join(threads.writer)?;
+    let _ = indexer.send(ToIndexer::Stop);
+    join(threads.indexer)?;
+    // The makers end when the last fetching task is gone; what they might still make is fetched again.
+    drop(threads.makers);
+    Ok(())
+}
+
+fn join(thread: JoinHandle<()>) -> anyhow::Result<()> {
+    thread.join().map_err(|_| anyhow::anyhow!("a thread of the peer broke off; the log says why"))
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
+    Ok(std::thread::Builder::new().name(name.to_owned()).spawn(work)?)
+}
+
+fn make_threads(
+    settings: &Settings,
+    workshop: &Arc<Workshop>,
+    inbox: &Receiver<crate::worker::make::Job>,
+    driver: &Sender<ToDriver>,
+) -> anyhow::Result<Vec<JoinHandle<()>>> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let count = if settings.threads.parsers == 0 { cores } else { settings.threads.parsers };
+    (0..count)
+        .map(|n| {
+            let thread = MakeThread {
+                workshop: Arc::clone(workshop),
+                inbox: inbox.clone(),
+                driver: driver.clone(),
+            };
+            spawn(&format!("make-{n}"), move || {
+                if let Err(error) = thread.run() {
+                    tracing::error!(%error, "a making thread ended");
+                }
+            })
+        })
+        .collect()
+}
+
+/// The index and the thread that keeps it. A damaged one is built anew from the store, and so is one that knows more
+/// than the store (which was put back from an older copy).
+fn open_index(
+    settings: &Settings,
+    store: &Arc<Store>,
+    inbox: Receiver<ToIndexer>,
+    shared: &Arc<Shared>,
+    metrics: &Arc<Metrics>,
+) -> anyhow::Result<(Index, IndexThread)> {
+    let dir = settings.data.join("index");
+    let totals = store.totals()?;
+    let opened = Index::open(&dir, setup::index(settings));
+    let (index, rebuild) = match opened {
+        Ok(index) if index.last_seq() <= totals.sequence => {
+            let empty = index.last_seq() == 0 && totals.sequence > 0;
+            (index, empty)
+        }
+        Ok(_) => {
+            tracing::warn!("the index knows more than the store: it is built anew");
+            (fresh_index(&dir, settings)?, true)
+        }
+        Err(error) if error.is_damaged() => {
+            tracing::warn!(%error, "the index is damaged: it is built anew from the store");
+            (fresh_index(&dir, settings)?, true)
+        }
+        Err(error) => return Err(error).context("the index cannot be opened"),
+    };
+    let mut thread = IndexThread {
+        writer: index.writer()?,
+        store: Arc::clone(store),
+        inbox,
+        shared: Arc::clone(shared),
+        metrics: Arc::clone(metrics),
+        commit_after: settings.index.commit_after,
+        commit_changes: settings.index.commit_pages,
+        sequence: index.last_seq(),
+        pending: 0,
+        refreshed: 0,
+        since: Instant::now(),
+    };
+    let begun = Instant::now();
+    let count = if rebuild { thread.rebuild()? } else { thread.catch_up()? };
+    if count > 0 {
+        tracing::info!(documents = count, seconds = begun.elapsed().as_secs_f32(), "the index followed the store");
+    }
+    shared.indexed.store(index.searcher().documents(), std::sync::atomic::Ordering::Relaxed);
+    shared.index_settled.store(true, std::sync::atomic::Ordering::Release);
+    Ok((index, thread))
+}
+
+fn fresh_index(dir: &Path, settings: &Settings) -> anyhow::Result<Index> {
+    std::fs::remove_dir_all(dir).with_context(|| format!("{} cannot be removed", dir.display()))?;
+    Ok(Index::open(dir, setup::index(settings))?)
+}
+
+/// What the store holds, for the agent.
+fn stored_state(store: &Store, workshop: &Workshop) -> anyhow::Result<Input> {
+    let mut hosts = Vec::new();
+    for (id, first_level, url) in store.hosts_with_queues()? {
+        let record = match store.host(&id)? {
+            Some(record) => record,
+            None => match workshop.canon.canonical(&url, None) {
+                Ok(canon) => HostRecord {
+                    name: canon.host().to_owned(),
+                    site: canon.site().to_owned(),
+                    ..HostRecord::default()
+                },
+                Err(_) => continue,
+            },
+        };
+        hosts.push(StoredHost { id, record, first_level });
+    }
+    Ok(Input::Start { hosts, crawls: store.crawls()?, next_due: store.next_due()? })
+}
+
+/// Seeds of the settings, each asked for once in the life of a data folder.
+async fn begin(peer: &LivePeer, settings: &Settings) {
+    use crate::api::{Peer, types};
+    if settings.seeds.is_empty() || peer.0.shared.totals().known > 0 {
+        return;
+    }
+    let request = types::CrawlRequest { seeds: settings.seeds.clone(), ..types::CrawlRequest::default() };
+    match peer.crawl(request).await {
+        Ok(accepted) => {
+            for refused in accepted.refused {
+                tracing::warn!(url = refused.url, "seed not taken: {}", refused.reason);
+            }
+        }
+        Err(error) => tracing::error!("no seed could be taken: {error}"),
+    }
+}
+
+fn announce(settings: &Settings, peer_id: &str, bound: std::net::SocketAddr) {
+    eprintln!("anthill {} · peer {peer_id}", env!("CARGO_PKG_VERSION"));
+    eprintln!("search   http://{bound}/");
+    eprintln!("data     {}", settings.data.display());
+    if settings.allow_private {
+        eprintln!("note     private and loopback addresses are crawled (--allow-private)");
+    }
+    if settings.contact.is_none() {
+        eprintln!("note     no contact is set, so no public address is crawled: --contact URL|MAIL");
+    }
+}
+
+async fn until_told() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// Pauses crawling while the disk has less room than it should.
+async fn watch_disk(settings: Arc<Settings>, driver: Sender<ToDriver>) {
+    let mut low = false;
+    loop {
+        if let Ok(free) = free_disk(&settings.data) {
+            if !low && free < settings.min_free_disk {
+                low = true;
+                let reason = format!(
+                    "low disk: {} MiB free in {}, min_free_disk is {} MiB; make room, or lower it",
+                    free >> 20,
+                    settings.data.display(),
+                    settings.min_free_disk >> 20
+                );
+                tracing::warn!("{reason}; crawling is paused");
+                let _ = driver.send(ToDriver::Pause(PauseSource::Disk, Some(reason)));
+            } else if low && free >= settings.min_free_disk.saturating_add(DISK_HYSTERESIS) {
+                low = false;
+                tracing::info!("there is room on the disk again; crawling goes on");
+                let _ = driver.send(ToDriver::Pause(PauseSource::Disk, None));
+            }
+        }
+        tokio::time::sleep(DISK_EVERY).await;
+    }
+}
+
+fn free_disk(path: &Path) -> std::io::Result<u64> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+fn year(clock: &Clock) -> i16 {
+    let seconds = i64::try_from(clock.now().unix_s()).unwrap_or(0);
+    jiff::Timestamp::from_second(seconds)
+        .map(|t| t.to_zoned(jiff::tz::TimeZone::UTC).year())
+        .unwrap_or(2026)
+}
+
+/// Chance is drawn once, here, and given to the agent as a seed.
+fn seed() -> [u8; 32] {
+    let mut seed = [0; 32];
+    // A failing generator would only make back-off less random.
+    let _ = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
+    seed
+}

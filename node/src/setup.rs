@@ -1,0 +1,108 @@
+//! From settings to the parts they are about: the one place that knows both.
+
+use crate::settings::Settings;
+use crate::store::family::Memory;
+use anthill_crawler::canon::{self, Rules};
+use anthill_crawler::exclusion::Pattern;
+use anthill_crawler::fetch::{self, FetchConfig, Resolver, ResolverConfig};
+use anthill_crawler::filter::{FilterSettings, Filters};
+use anthill_crawler::parse::{Extraction, ExtractionSettings, Extractions};
+use anyhow::Context;
+use std::sync::Arc;
+
+/// Product token by which robots.txt and robots directives call this crawler.
+pub const AGENT: &str = "anthill";
+
+/// Memory of the store.
+pub fn memory(settings: &Settings) -> Memory {
+    Memory {
+        cache: usize::try_from(settings.cache.store).unwrap_or(usize::MAX),
+        write_buffers: usize::try_from(settings.cache.writes).unwrap_or(usize::MAX),
+    }
+}
+
+/// How URLs are made canonical.
+pub fn canon(settings: &Settings) -> Rules {
+    let keep = &settings.canon.keep_parameters;
+    let built_in = canon::DEFAULT_TRACKING.iter().copied().filter(|p| !keep.iter().any(|k| k == p));
+    let list: Vec<String> =
+        built_in.map(str::to_owned).chain(settings.canon.drop_parameters.iter().cloned()).collect();
+    Rules::with_tracking(list)
+}
+
+/// What is not fetched. `year` is the present one: calendars far beyond it are traps.
+pub fn filters(settings: &Settings, year: i16) -> Filters {
+    let mut table = FilterSettings { year, ..FilterSettings::default() };
+    table.drop_extensions.extend(settings.filters.drop_extensions.iter().cloned());
+    table.drop_extensions.retain(|e| !settings.filters.keep_extensions.contains(e));
+    Filters::new(table)
+}
+
+/// Extraction rules of single sites and hosts.
+///
+/// # Errors
+/// A selector is none; the message names it.
+pub fn extractions(settings: &Settings) -> anyhow::Result<Extractions> {
+    let mut rules = Vec::new();
+    for (site, rule) in &settings.extract {
+        let compiled = Extraction::compile(&ExtractionSettings {
+            title: rule.title.clone(),
+            text: rule.text.clone(),
+            date: rule.date.clone(),
+            drop: rule.drop.clone(),
+        })
+        .with_context(|| format!("extract.\"{site}\""))?;
+        Pattern::parse(site).with_context(|| format!("extract.\"{site}\" names no site or host"))?;
+        rules.push((site.trim_start_matches("host:").to_owned(), compiled));
+    }
+    Ok(Extractions::new(rules))
+}
+
+/// The resolver.
+pub fn resolver(settings: &Settings) -> anyhow::Result<Arc<Resolver>> {
+    let mut overrides = Vec::new();
+    for rule in &settings.resolve {
+        overrides.push(fetch::Override { pattern: rule.pattern.parse()?, target: rule.address });
+    }
+    Ok(Arc::new(Resolver::new(ResolverConfig {
+        overrides,
+        allow_private: settings.allow_private,
+        ..ResolverConfig::default()
+    })))
+}
+
+/// The HTTP client's settings.
+///
+/// # Errors
+/// The contact cannot be put into a User-Agent.
+pub fn fetching(settings: &Settings) -> anyhow::Result<FetchConfig> {
+    let mut config = FetchConfig::new(fetch::user_agent(settings.contact.as_deref())?);
+    config.from = settings.contact.as_deref().and_then(fetch::from_header);
+    config.max_body = settings.limits.max_body;
+    config.max_decoded = settings.limits.max_decoded;
+    config.connect_timeout = settings.timeouts.connect;
+    config.first_byte_timeout = settings.timeouts.first_byte;
+    config.idle_timeout = settings.timeouts.idle;
+    config.total_timeout = settings.timeouts.total;
+    Ok(config)
+}
+
+/// How the index is written and ranked.
+pub fn index(settings: &Settings) -> anthill_index::Settings {
+    let mut index = anthill_index::Settings {
+        stemming: settings.index.stemming,
+        writer_memory_bytes: usize::try_from(settings.index.writer_memory).unwrap_or(usize::MAX),
+        writer_threads: settings.threads.indexers.max(1),
+        ..anthill_index::Settings::default()
+    };
+    let ranking = &settings.ranking;
+    index.ranking.weights.all = ranking.body;
+    index.ranking.weights.title = ranking.title;
+    index.ranking.weights.headings = ranking.headings;
+    index.ranking.weights.anchors = ranking.anchors;
+    index.ranking.weights.url = ranking.url;
+    index.ranking.inlinks = ranking.inlinks;
+    index.ranking.language = ranking.language;
+    index.ranking.all_words = ranking.all_words;
+    index
+}

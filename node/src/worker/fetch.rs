@@ -1,0 +1,192 @@
+//! The fetching tasks: each permit becomes one request; its end is told to the driver at once, its response goes to
+//! the makers.
+
+use super::make::Job;
+use crate::clock::Clock;
+use crate::driver::ToDriver;
+use crate::metrics::Metrics;
+use crate::shared::Shared;
+use crate::store::Store;
+use anthill_agent::io::{End, Failure, Input, Made, Permit, PermitId, ResolveFailure, Task};
+use anthill_crawler::fetch::{FetchError, Fetcher, Request, ResolveError, Resolver, Response, Validators};
+use anthill_crawler::record::UrlRecord;
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::HostId;
+use crossbeam_channel::Sender;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// What is read of a robots.txt: what RFC 9309 section 2.5 asks for, and a little to see that there is more.
+const ROBOTS_BYTES: u64 = 501 << 10;
+/// What is read of a sitemap after decompression (sitemaps.org: at most 50 MB).
+const SITEMAP_BYTES: u64 = 50 << 20;
+/// When a name server that did not answer is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
+
+/// What the fetching tasks are asked. Bounded by the permits and look-ups the agent lets be outstanding.
+pub enum ToFetcher {
+    /// Make a request; its permit is on disk.
+    Fetch(Box<Permit>),
+    /// Find an address.
+    Resolve {
+        /// For whom.
+        host: HostId,
+        /// `name` or `name:port`.
+        name: String,
+    },
+}
+
+/// What all tasks share.
+pub struct Fetching {
+    /// The HTTP client.
+    pub fetcher: Fetcher,
+    /// The resolver.
+    pub resolver: Arc<Resolver>,
+    /// For records of what was fetched before.
+    pub store: Arc<Store>,
+    /// The time.
+    pub clock: Clock,
+    /// Whom to tell.
+    pub driver: Sender<ToDriver>,
+    /// Who makes pages of responses.
+    pub makers: Sender<Job>,
+    /// What everybody may look at.
+    pub shared: Arc<Shared>,
+    /// Numbers.
+    pub metrics: Arc<Metrics>,
+    /// Whether public addresses may be asked: only with a contact.
+    pub contact: bool,
+}
+
+impl Fetching {
+    /// Runs until the driver is gone.
+    pub async fn run(self: Arc<Self>, mut inbox: UnboundedReceiver<ToFetcher>) {
+        while let Some(message) = inbox.recv().await {
+            let this = Arc::clone(&self);
+            match message {
+                ToFetcher::Fetch(permit) => {
+                    tokio::spawn(async move { this.fetch(permit).await });
+                }
+                ToFetcher::Resolve { host, name } => {
+                    tokio::spawn(async move { this.resolve(host, name).await });
+                }
+            }
+        }
+    }
+
+    async fn resolve(&self, host: HostId, name: String) {
+        let (result, ttl) = match self.resolver.resolve(&name).await {
+            Ok(found) if !found.local && !self.contact => {
+                tracing::warn!(host = name, "not crawled: public addresses need a contact (--contact or `contact` in the settings)");
+                (Err(ResolveFailure::Refused), ASK_AGAIN)
+            }
+            Ok(found) => (Ok((found.address, found.local)), found.ttl),
+            Err(error) => {
+                tracing::debug!(host = name, %error, "no address");
+                let failure = match error {
+                    ResolveError::NoSuchName => ResolveFailure::NoSuchName,
+                    ResolveError::Unavailable => ResolveFailure::Unavailable,
+                    ResolveError::Refused => ResolveFailure::Refused,
+                };
+                (Err(failure), error.ttl())
+            }
+        };
+        self.tell(Input::Resolved { host, result, ttl });
+    }
+
+    async fn fetch(&self, permit: Box<Permit>) {
+        let previous = self.previous(&permit);
+        let validators = previous.as_deref().filter(|r| r.last_success_s > 0).map(|r| Validators {
+            etag: r.etag.clone(),
+            last_modified: r.last_modified.clone(),
+        });
+        let Ok(url) = url::Url::parse(&permit.url) else {
+            // Canonical URLs parse; if one should not, it ends like any URL that gives nothing.
+            self.end(&permit, End::Failed(Failure::Protocol), None);
+            return self.nothing(permit.id, previous);
+        };
+        let mut request = Request::new(&url, permit.address);
+        request.not_after = Some(self.tokio_time(permit.not_after));
+        request.validators = validators.as_ref();
+        request.max_body = match &permit.task {
+            Task::Robots { .. } => Some(ROBOTS_BYTES),
+            Task::Entry(item) if item.entry.kind == anthill_crawler::record::EntryKind::Sitemap => {
+                Some(SITEMAP_BYTES)
+            }
+            Task::Entry(_) => None,
+        };
+        if permit.report_first_byte {
+            let (id, clock, driver) = (permit.id, self.clock, self.driver.clone());
+            request.on_first_byte = Some(Box::new(move |_| {
+                let _ = driver.send(ToDriver::Input(Input::FirstByte(id, clock.now())));
+            }));
+        }
+        match self.fetcher.fetch(request).await {
+            Ok(response) => self.answered(permit, response, previous),
+            Err(error) => {
+                tracing::debug!(url = permit.url, %error, "no response");
+                self.metrics.fetch_failed(&error);
+                self.end(&permit, ended(&error), None);
+                self.nothing(permit.id, previous);
+            }
+        }
+    }
+
+    /// The record of a URL that was tried before: for a conditional request, and for the agent.
+    fn previous(&self, permit: &Permit) -> Option<Box<UrlRecord>> {
+        let Task::Entry(item) = &permit.task else { return None };
+        if item.entry.untried() {
+            return None;
+        }
+        match self.store.url(&item.id) {
+            Ok(record) => record.map(Box::new),
+            Err(error) => {
+                tracing::error!(%error, url = permit.url, "its record cannot be read; fetched as if new");
+                None
+            }
+        }
+    }
+
+    fn answered(&self, permit: Box<Permit>, response: Response, previous: Option<Box<UrlRecord>>) {
+        let bytes = response.body.len() as u64;
+        self.shared.responded(bytes);
+        self.metrics.fetched(response.status, bytes);
+        let end = End::Response {
+            status: response.status,
+            retry_after: response.retry_after(self.clock.now().unix_s()),
+            bytes,
+        };
+        self.end(&permit, end, Some(response.remote.ip()));
+        let at_us = self.clock.now().0;
+        let _ = self.makers.send(Job { permit, response: response.into(), at_us, previous });
+    }
+
+    fn end(&self, permit: &Permit, end: End, remote: Option<std::net::IpAddr>) {
+        self.tell(Input::Ended { permit: permit.id, at: self.clock.now(), end, remote });
+    }
+
+    fn nothing(&self, permit: PermitId, previous: Option<Box<UrlRecord>>) {
+        self.tell(Input::Made { permit, made: Made::Nothing(String::new()), links: Vec::new(), previous });
+    }
+
+    fn tell(&self, input: Input) {
+        let _ = self.driver.send(ToDriver::Input(input));
+    }
+
+    fn tokio_time(&self, at: Instant) -> tokio::time::Instant {
+        tokio::time::Instant::now() + at.since(self.clock.now())
+    }
+}
+
+fn ended(error: &FetchError) -> End {
+    End::Failed(match error {
+        FetchError::Connect(_) => Failure::Connect,
+        FetchError::Timeout(_) => Failure::Timeout,
+        FetchError::Tls(_) => Failure::Tls,
+        FetchError::Protocol(_) => Failure::Protocol,
+        FetchError::Broken(_) => Failure::Broken,
+        FetchError::AddressRefused(_) => Failure::AddressRefused,
+        FetchError::Expired => return End::Expired,
+    })
+}

@@ -1,0 +1,385 @@
+//! The making threads: what a response holds becomes links, facts, and bytes ready to be written. All that costs
+//! time and needs no order happens here, on as many cores as there are.
+
+use crate::driver::ToDriver;
+use crate::metrics::Metrics;
+use crate::store::recent::RecentSet;
+use crate::store::value::{StoredDocument, StoredPage, pack};
+use crate::store::write::{Inlink, MadePage, link_fingerprint, url_fingerprint};
+use anthill_agent::io::{FoundLink, Input, Made, PageFacts, Permit, Task};
+use anthill_crawler::canon::{Canon, Rules};
+use anthill_crawler::fetch;
+use anthill_crawler::filter::{Filters, Verdict};
+use anthill_crawler::map::Set;
+use anthill_crawler::parse::{self, Extractions, Kind, Page};
+use anthill_crawler::record::{EntryKind, UrlRecord};
+use anthill_crawler::sitemap;
+use anthill_protocol::key::{SiteId, UrlId};
+use crossbeam_channel::{Receiver, Sender};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use url::Url;
+
+/// Anchor text kept of a link to another site, in characters.
+const MAX_ANCHOR: usize = 100;
+/// zstd's fastest level: pages shrink to a quarter at 500 MB/s; higher levels cost more than they save.
+const LEVEL: i32 = 1;
+
+/// A response, from the web or from an archive.
+pub struct Received {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers in order.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// The body, decoded.
+    pub body: Vec<u8>,
+    /// Whether it was cut.
+    pub truncated: bool,
+    /// Who sent it.
+    pub remote: Option<SocketAddr>,
+}
+
+impl Received {
+    /// The first value of a header, if it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers_named(name).next()
+    }
+
+    fn headers_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.headers.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name));
+        named.filter_map(|(_, v)| std::str::from_utf8(v).ok())
+    }
+}
+
+impl From<fetch::Response> for Received {
+    fn from(response: fetch::Response) -> Received {
+        let headers = response.headers.iter();
+        Received {
+            status: response.status,
+            headers: headers.map(|(n, v)| (n.to_string(), v.as_bytes().to_vec())).collect(),
+            body: response.body,
+            truncated: response.truncated,
+            remote: Some(response.remote),
+        }
+    }
+}
+
+/// A response to be made into something.
+pub struct Job {
+    /// What it answers.
+    pub permit: Box<Permit>,
+    /// The response.
+    pub response: Received,
+    /// When it ended, microseconds since the Unix epoch.
+    pub at_us: u64,
+    /// The URL's record before, if it was tried before.
+    pub previous: Option<Box<UrlRecord>>,
+}
+
+/// What all making threads share.
+pub struct Workshop {
+    /// How URLs are made canonical.
+    pub canon: Rules,
+    /// What is not fetched.
+    pub filters: Filters,
+    /// Rules for single sites.
+    pub extractions: Extractions,
+    /// Product token that robots directives may be addressed to.
+    pub agent: String,
+    /// URLs admitted lately.
+    pub recent_urls: Arc<RecentSet>,
+    /// Links recorded lately.
+    pub recent_links: Arc<RecentSet>,
+    /// Numbers.
+    pub metrics: Arc<Metrics>,
+}
+
+/// One making thread.
+pub struct MakeThread {
+    /// What all share.
+    pub workshop: Arc<Workshop>,
+    /// Responses. Bounded by the permits outstanding.
+    pub inbox: Receiver<Job>,
+    /// Whom it tells.
+    pub driver: Sender<ToDriver>,
+}
+
+/// What came of a response.
+pub struct Product {
+    /// In a word, with facts.
+    pub made: Made,
+    /// Links to be admitted.
+    pub links: Vec<FoundLink>,
+    /// The page, ready to be written.
+    pub page: Option<Box<MadePage>>,
+}
+
+impl Product {
+    fn nothing(why: impl Into<String>) -> Product {
+        Product { made: Made::Nothing(why.into()), links: Vec::new(), page: None }
+    }
+}
+
+impl MakeThread {
+    /// Runs until nobody fetches any more.
+    ///
+    /// # Errors
+    /// When zstd cannot be set up, which is a matter of memory.
+    pub fn run(self) -> std::io::Result<()> {
+        let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+        for job in &self.inbox {
+            let Job { permit, response, at_us, previous } = job;
+            let product = self.workshop.make(&permit, response, at_us, &mut compressor);
+            let input = Input::Made { permit: permit.id, made: product.made, links: product.links, previous };
+            if self.driver.send(ToDriver::Made(input, product.page)).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Workshop {
+    /// Makes what can be made of a response.
+    pub fn make(
+        &self,
+        permit: &Permit,
+        response: Received,
+        at_us: u64,
+        compressor: &mut zstd::bulk::Compressor<'static>,
+    ) -> Product {
+        let Ok(url) = Url::parse(&permit.url) else { return Product::nothing("not a URL") };
+        match response.status {
+            304 => Product { made: Made::NotModified, links: Vec::new(), page: None },
+            301 | 302 | 303 | 307 | 308 => self.redirect(&url, &response),
+            200..=299 => match &permit.task {
+                Task::Robots { .. } => {
+                    Product { made: Made::Robots(response.body), links: Vec::new(), page: None }
+                }
+                Task::Entry(item) => {
+                    let sitemap = item.entry.kind == EntryKind::Sitemap;
+                    self.entry(item.id, &permit.url, &url, sitemap, response, at_us, compressor)
+                }
+            },
+            status => Product::nothing(format!("status {status}")),
+        }
+    }
+
+    fn redirect(&self, url: &Url, response: &Received) -> Product {
+        let Some(location) = response.header("location") else {
+            return Product { made: Made::Redirect(None), links: Vec::new(), page: None };
+        };
+        match self.canon.canonical(location, Some(url)) {
+            Ok(target) => {
+                let links = self.found(&target, false, false).into_iter().collect();
+                Product { made: Made::Redirect(Some(target.into_url())), links, page: None }
+            }
+            Err(_) => Product { made: Made::Redirect(None), links: Vec::new(), page: None },
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one call, from make()")]
+    fn entry(
+        &self,
+        id: UrlId,
+        text_url: &str,
+        url: &Url,
+        is_sitemap: bool,
+        response: Received,
+        at_us: u64,
+        compressor: &mut zstd::bulk::Compressor<'static>,
+    ) -> Product {
+        let content_type = response.header("content-type");
+        let looks = sitemap::looks_like(&response.body, content_type);
+        if is_sitemap || looks.is_some() {
+            return self.sitemap(url, &response);
+        }
+        match parse::kind(content_type, &response.body) {
+            Kind::Html | Kind::Text => self.page(id, text_url, url, response, at_us, compressor),
+            Kind::Xml | Kind::Other => {
+                Product::nothing(format!("content type {}", content_type.unwrap_or("unknown")))
+            }
+        }
+    }
+
+    fn sitemap(&self, url: &Url, response: &Received) -> Product {
+        let sitemap = sitemap::parse(&response.body, url);
+        let mut links = Vec::new();
+        let mut seen = Set::default();
+        let entries = sitemap.sitemaps.iter().map(|e| (e, true)).chain(sitemap.urls.iter().map(|e| (e, false)));
+        for (entry, is_sitemap) in entries {
+            if let Ok(target) = self.canon.canonical(&entry.url, Some(url))
+                && let Some(link) = self.found(&target, false, is_sitemap)
+                && seen.insert(link.id)
+            {
+                links.push(link);
+            }
+        }
+        Product { made: Made::Links, links, page: None }
+    }
+
+    /// Parses a page and makes it ready to be written.
+    pub fn page(
+        &self,
+        id: UrlId,
+        text_url: &str,
+        url: &Url,
+        response: Received,
+        at_us: u64,
+        compressor: &mut zstd::bulk::Compressor<'static>,
+    ) -> Product {
+        let begun = Instant::now();
+        let robots_headers: Vec<String> = response.headers_named("x-robots-tag").map(str::to_owned).collect();
+        let input = parse::Input {
+            body: &response.body,
+            url,
+            content_type: response.header("content-type"),
+            robots_headers: &robots_headers,
+            agent: &self.agent,
+        };
+        let own = self.canon.canonical(text_url, None).ok();
+        let site = own.as_ref().map(|c| c.site().to_owned()).unwrap_or_default();
+        let host = own.as_ref().map(|c| c.host().to_owned()).unwrap_or_default();
+        let options = parse::Options { extraction: self.extractions.of(&host, &site) };
+        let mut page = parse::parse(&input, &options);
+        let expired = page.robots.unavailable_after.is_some_and(|t| t <= (at_us / 1_000_000) as i64);
+        let noindex = page.robots.noindex || expired;
+        let (links, inlinks) = self.links(&page, id.site());
+        let digest = blake3::hash(&response.body);
+        let mut facts = PageFacts {
+            digest: first(digest.as_bytes()),
+            fingerprint: page.fingerprint,
+            lang: page.lang.map(str::to_owned).or_else(|| page.declared_lang.clone()),
+            etag: response.header("etag").map(str::to_owned),
+            last_modified: response.header("last-modified").map(str::to_owned),
+            outlinks: u32::try_from(page.links.len()).unwrap_or(u32::MAX),
+            images: page.images,
+            text_chars: page.text_chars,
+            bytes: response.body.len() as u64,
+            noindex,
+        };
+        bound_validators(&mut facts);
+        let document = document(&mut page, text_url, host, site, &facts, at_us);
+        let bytes = response.body.len() as u64;
+        let stored = StoredPage {
+            url: text_url.to_owned(),
+            fetched_at_us: at_us,
+            remote: response.remote,
+            status: response.status,
+            headers: response.headers,
+            body: response.body,
+            truncated: response.truncated,
+        };
+        let packed = pack(&stored, compressor).and_then(|p| Ok((p, pack(&document, compressor)?)));
+        let made = packed.map(|(page, packed)| {
+            Box::new(MadePage { page, document: packed, inlinks, plain: Arc::new(document), body_bytes: bytes })
+        });
+        self.metrics.made(begun.elapsed());
+        match made {
+            Ok(made) => Product { made: Made::Page(Box::new(facts)), links, page: Some(made) },
+            Err(error) => Product::nothing(format!("could not be compressed: {error}")),
+        }
+    }
+
+    /// Links to be admitted (each target once, none admitted lately), and links from here to other sites.
+    fn links(&self, page: &Page, from: SiteId) -> (Vec<FoundLink>, Vec<Inlink>) {
+        let mut found = Vec::new();
+        let mut inlinks = Vec::new();
+        let mut seen = Set::default();
+        for link in &page.links {
+            let Ok(target) = self.canon.of_url(link.url.clone()) else { continue };
+            let ids = target.ids();
+            let nofollow = page.robots.nofollow || !link.is_endorsed();
+            if ids.site != from && !nofollow {
+                let inlink = inlink(ids.url, from, &link.anchor);
+                if !self.recent_links.contains(link_fingerprint(&inlink)) {
+                    inlinks.push(inlink);
+                }
+            }
+            if !nofollow
+                && !self.recent_urls.contains(url_fingerprint(&ids.url))
+                && seen.insert(ids.url)
+                && let Some(link) = self.found(&target, nofollow, false)
+            {
+                found.push(link);
+            }
+        }
+        (found, inlinks)
+    }
+
+    /// A canonical URL as the agent wants it, unless filters drop it.
+    pub fn found(&self, target: &Canon, nofollow: bool, sitemap: bool) -> Option<FoundLink> {
+        let doubtful = match self.filters.check(target) {
+            Verdict::Pass => false,
+            Verdict::Doubtful(_) => true,
+            Verdict::Drop(_) if sitemap => false,
+            Verdict::Drop(_) => return None,
+        };
+        let ids = target.ids();
+        Some(FoundLink {
+            id: ids.url,
+            host: ids.host,
+            url: target.url().to_owned(),
+            host_name: target.host().to_owned(),
+            site_name: target.site().to_owned(),
+            doubtful,
+            nofollow,
+            sitemap,
+        })
+    }
+}
+
+fn first<const N: usize>(bytes: &[u8; 32]) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[..N]);
+    out
+}
+
+/// Servers send validators of any length; ones this long are of no use and are not kept.
+fn bound_validators(facts: &mut PageFacts) {
+    const MAX_VALIDATOR: usize = 512;
+    for validator in [&mut facts.etag, &mut facts.last_modified] {
+        if validator.as_ref().is_some_and(|v| v.len() > MAX_VALIDATOR) {
+            *validator = None;
+        }
+    }
+}
+
+fn inlink(target: UrlId, from: SiteId, anchor: &str) -> Inlink {
+    let anchor: String = anchor.chars().take(MAX_ANCHOR).collect();
+    let hash: [u8; 4] = first(blake3::hash(anchor.as_bytes()).as_bytes());
+    Inlink { target, from, anchor, anchor_hash: u32::from_be_bytes(hash) }
+}
+
+fn document(
+    page: &mut Page,
+    url: &str,
+    host: String,
+    site: String,
+    facts: &PageFacts,
+    at_us: u64,
+) -> StoredDocument {
+    StoredDocument {
+        url: url.to_owned(),
+        host,
+        site,
+        title: page.title.take().unwrap_or_default(),
+        headings: std::mem::take(&mut page.headings).into_iter().map(|h| h.text).collect(),
+        description: page.description.take().unwrap_or_default(),
+        text: std::mem::take(&mut page.text),
+        lang: facts.lang.clone(),
+        langs: page.langs.iter().map(|(l, s)| ((*l).to_owned(), *s)).collect(),
+        keywords: page.keywords.take().unwrap_or_default(),
+        canonical: page.canonical.take(),
+        fetched_at_s: at_us / 1_000_000,
+        fingerprint: facts.fingerprint,
+        digest: {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(&facts.digest[..8]);
+            u64::from_be_bytes(eight)
+        },
+        noindex: facts.noindex,
+        date: page.date.take(),
+    }
+}
