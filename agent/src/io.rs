@@ -4,6 +4,7 @@
 //! crash can say what was in flight. A [`Effect::Commit`] is one atomic write, in the order of the outbox. Every effect
 //! that names an answer gets exactly one, sooner or later, also when it fails.
 
+pub use anthill_crawler::frontier::{End, Failure, PermitId, ResolveFailure, Scheme};
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, Scope, UrlRecord,
 };
@@ -11,19 +12,6 @@ use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, UrlId};
 use std::net::IpAddr;
 use std::time::Duration;
-
-/// Names one permit of this run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct PermitId(pub u64);
-
-/// `http` and `https` have a robots.txt each.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Scheme {
-    /// `http`
-    Http,
-    /// `https`
-    Https,
-}
 
 /// What a permit is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,41 +46,6 @@ pub struct Permit {
     pub not_after: Instant,
     /// Whether [`Input::FirstByte`] is wanted, because other hosts wait for this address.
     pub report_first_byte: bool,
-}
-
-/// How a request ended, as far as politeness cares.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum End {
-    /// A response, read to its end or to a limit.
-    Response {
-        /// HTTP status.
-        status: u16,
-        /// Of `Retry-After`, from the moment of the response.
-        retry_after: Option<Duration>,
-        /// Bytes of body received.
-        bytes: u64,
-    },
-    /// No response.
-    Failed(Failure),
-    /// Not sent: `not_after` had passed.
-    Expired,
-}
-
-/// Why there was no response.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// No connection: refused, reset, unreachable.
-    Connect,
-    /// Connect, first byte or total time ran out.
-    Timeout,
-    /// TLS: handshake or certificate.
-    Tls,
-    /// Not HTTP, or headers over the limits.
-    Protocol,
-    /// The connection broke in mid-body.
-    Broken,
-    /// The address may not be connected to.
-    AddressRefused,
 }
 
 /// A link as found, canonical, filtered by what needs no state, and named.
@@ -273,7 +226,7 @@ pub enum Input {
         /// The URL's record before, if it was tried before.
         previous: Option<Box<UrlRecord>>,
     },
-    /// Answer to [`Effect::Commit`] (one answer may stand for many) and [`Effect::PromoteDue`].
+    /// Answer to [`Effect::Commit`] (one answer may stand for many, in their order) or to [`Effect::PromoteDue`] (by itself).
     Committed {
         /// How many commits this answers.
         commits: u32,
@@ -283,6 +236,9 @@ pub enum Input {
         admitted: Vec<(CrawlId, u64)>,
         /// When the first scheduled entry is due.
         next_due: Option<Instant>,
+        /// Whether this answers [`Effect::PromoteDue`]: then `commits` is 0, and `gained` tells only of entries that
+        /// came back at their time.
+        promoted: bool,
     },
     /// The set of exclusions is now this.
     Exclusions(std::sync::Arc<anthill_crawler::exclusion::Exclusions>),
@@ -290,17 +246,6 @@ pub enum Input {
     Pause(String),
     /// Permits again.
     Resume,
-}
-
-/// Why a host has no address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ResolveFailure {
-    /// The name does not exist.
-    NoSuchName,
-    /// The name servers did not answer.
-    Unavailable,
-    /// Every address is one that must not be connected to.
-    Refused,
 }
 
 /// A URL to be admitted if it was never seen.

@@ -1,1 +1,59 @@
-fn main(){}
+//! `anthill`: words in, exit code out.
+
+mod args;
+mod ask;
+mod bench;
+mod completions;
+mod config;
+mod crawl;
+mod demo;
+mod exclude;
+mod exclusions;
+mod explain;
+mod export;
+mod failure;
+mod human;
+mod import;
+mod include;
+mod lexicon;
+mod node;
+mod search;
+mod site;
+mod status;
+mod tool;
+
+use args::{Command, Program};
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run(Program::parse().command) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("anthill: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Node(args) => node::run(args),
+        Command::Crawl(args) => crawl::run(args),
+        Command::Search(args) => search::run(args),
+        Command::Status(args) => status::run(args),
+        Command::Site(args) => site::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Lexicon(args) => lexicon::run(args),
+        Command::Exclude(args) => exclude::run(args),
+        Command::Include(args) => include::run(args),
+        Command::Exclusions(args) => exclusions::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Config(args) => config::run(args),
+        Command::Bench(args) => Ok(bench::run(args)?),
+        Command::Completions(args) => completions::run(args),
+        Command::Tool { command } => Ok(tool::run(command)?),
+    }
+}

@@ -19,7 +19,9 @@ pub enum IdentityError {
         source: std::io::Error,
     },
     /// The file holds something else.
-    #[error("{path} holds no peer key ({why}). Put the right file back, or move it away to start as a new peer")]
+    #[error(
+        "{path} holds no peer key ({why}). Put the right file back, or move it away to start as a new peer"
+    )]
     Damaged {
         /// Which file.
         path: PathBuf,

@@ -10,7 +10,7 @@ use crate::worker::write::ToWriter;
 use anthill_agent::Agent;
 use anthill_agent::io::{CrawlSpec, Effect, Input, Permit, PermitId};
 use anthill_crawler::map::Map;
-use anthill_crawler::record::{CrawlId, CrawlRecord};
+use anthill_crawler::record::CrawlId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -88,7 +88,9 @@ impl Driver {
             let wait = self.agent.deadline().map_or(TICK, |(at, _)| at.since(self.clock.now()).min(TICK));
             match self.inbox.recv_timeout(wait) {
                 Ok(first) => {
-                    for message in std::iter::once(first).chain(self.inbox.try_iter().take(BATCH).collect::<Vec<_>>()) {
+                    for message in
+                        std::iter::once(first).chain(self.inbox.try_iter().take(BATCH).collect::<Vec<_>>())
+                    {
                         if self.take(message, &mut outbox).is_break() {
                             return;
                         }
@@ -198,23 +200,10 @@ impl Driver {
         let counts = self.agent.counts();
         self.shared.in_flight.store(counts.in_flight as u64, Ordering::Relaxed);
         self.shared.idle.store(self.agent.idle(), Ordering::Relaxed);
-        if !self.draining.is_empty() && counts.in_flight == 0 && counts.commits == 0 {
+        if !self.draining.is_empty() && counts.permits == 0 && counts.commits == 0 {
             for reply in self.draining.drain(..) {
                 let _ = reply.send(());
             }
         }
-    }
-
-    /// Crawls as the agent knows them, with the store's counts.
-    pub fn crawls(agent: &Agent, shared: &Shared) -> Vec<CrawlRecord> {
-        agent
-            .crawls()
-            .map(|record| {
-                let mut record = record.clone();
-                let counts = shared.crawl(record.id);
-                (record.admitted, record.untried) = (counts.admitted, counts.untried);
-                record
-            })
-            .collect()
     }
 }

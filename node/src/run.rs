@@ -3,7 +3,7 @@
 use crate::api::{self, Auth, token::Token};
 use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Step};
 use crate::peer::{Live, LivePeer, stored_exclusions};
 use crate::settings::Settings;
 use crate::setup;
@@ -55,6 +55,7 @@ struct Threads {
 /// Anything that keeps it from starting, with its remedy.
 pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    crate::logging::init(&settings)?;
     let settings = Arc::new(settings);
     std::fs::create_dir_all(&settings.data)
         .with_context(|| format!("the data folder {} cannot be made", settings.data.display()))?;
@@ -92,10 +93,16 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(&settings))?);
     let interrupted = store.take_interrupted()?;
     if !interrupted.is_empty() {
-        tracing::info!(permits = interrupted.len(), "the last run broke off with requests in flight; they are made again");
+        tracing::info!(
+            permits = interrupted.len(),
+            "the last run broke off with requests in flight; they are made again"
+        );
     }
     let peer_id = identity.peer_id().to_string();
-    let name = settings.name.clone().unwrap_or_else(|| peer_id.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect());
+    let name = settings
+        .name
+        .clone()
+        .unwrap_or_else(|| peer_id.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect());
     let shared = Arc::new(Shared::default());
     let metrics = Arc::new(Metrics::new());
     let writer = Writer::new(Arc::clone(&store))?;
@@ -108,6 +115,7 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
         agent: setup::AGENT.to_owned(),
         recent_urls: writer.recent_urls(),
         recent_links: writer.recent_links(),
+        parsing: metrics.step(Step::Parse),
         metrics: Arc::clone(&metrics),
     });
     let exclusions = Arc::new(stored_exclusions(&store)?);
@@ -183,6 +191,7 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
         searcher,
         workshop,
         exclusions: Mutex::new(exclusions),
+        searching: metrics.step(Step::Search),
         metrics,
     });
     let peer = LivePeer(Arc::clone(&live));
@@ -257,11 +266,8 @@ fn make_threads(
     let count = if settings.threads.parsers == 0 { cores } else { settings.threads.parsers };
     (0..count)
         .map(|n| {
-            let thread = MakeThread {
-                workshop: Arc::clone(workshop),
-                inbox: inbox.clone(),
-                driver: driver.clone(),
-            };
+            let thread =
+                MakeThread { workshop: Arc::clone(workshop), inbox: inbox.clone(), driver: driver.clone() };
             spawn(&format!("make-{n}"), move || {
                 if let Err(error) = thread.run() {
                     tracing::error!(%error, "a making thread ended");
@@ -284,8 +290,8 @@ fn open_index(
     let totals = store.totals()?;
     let opened = Index::open(&dir, setup::index(settings));
     let (index, rebuild) = match opened {
-        Ok(index) if index.last_seq() <= totals.sequence => {
-            let empty = index.last_seq() == 0 && totals.sequence > 0;
+        Ok(index) if index.last_seq()?.unwrap_or(0) <= totals.sequence => {
+            let empty = index.last_seq()?.is_none() && totals.sequence > 0;
             (index, empty)
         }
         Ok(_) => {
@@ -300,13 +306,15 @@ fn open_index(
     };
     let mut thread = IndexThread {
         writer: index.writer()?,
+        searcher: index.searcher(),
         store: Arc::clone(store),
         inbox,
         shared: Arc::clone(shared),
+        indexing: metrics.step(Step::Index),
         metrics: Arc::clone(metrics),
         commit_after: settings.index.commit_after,
         commit_changes: settings.index.commit_pages,
-        sequence: index.last_seq(),
+        sequence: index.last_seq()?.unwrap_or(0),
         pending: 0,
         refreshed: 0,
         since: Instant::now(),
@@ -314,7 +322,11 @@ fn open_index(
     let begun = Instant::now();
     let count = if rebuild { thread.rebuild()? } else { thread.catch_up()? };
     if count > 0 {
-        tracing::info!(documents = count, seconds = begun.elapsed().as_secs_f32(), "the index followed the store");
+        tracing::info!(
+            documents = count,
+            seconds = begun.elapsed().as_secs_f32(),
+            "the index followed the store"
+        );
     }
     shared.indexed.store(index.searcher().documents(), std::sync::atomic::Ordering::Relaxed);
     shared.index_settled.store(true, std::sync::atomic::Ordering::Release);
@@ -415,10 +427,11 @@ fn free_disk(path: &Path) -> std::io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-fn year(clock: &Clock) -> i16 {
+fn year(clock: &Clock) -> u16 {
     let seconds = i64::try_from(clock.now().unix_s()).unwrap_or(0);
     jiff::Timestamp::from_second(seconds)
-        .map(|t| t.to_zoned(jiff::tz::TimeZone::UTC).year())
+        .ok()
+        .and_then(|t| u16::try_from(t.to_zoned(jiff::tz::TimeZone::UTC).year()).ok())
         .unwrap_or(2026)
 }
 

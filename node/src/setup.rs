@@ -6,7 +6,9 @@ use anthill_crawler::canon::{self, Rules};
 use anthill_crawler::exclusion::Pattern;
 use anthill_crawler::fetch::{self, FetchConfig, Resolver, ResolverConfig};
 use anthill_crawler::filter::{FilterSettings, Filters};
-use anthill_crawler::parse::{Extraction, ExtractionSettings, Extractions};
+use anthill_crawler::frontier::revisit;
+use anthill_crawler::map::Map;
+use anthill_crawler::parse::{Extraction, ExtractionSettings};
 use anyhow::Context;
 use std::sync::Arc;
 
@@ -31,7 +33,7 @@ pub fn canon(settings: &Settings) -> Rules {
 }
 
 /// What is not fetched. `year` is the present one: calendars far beyond it are traps.
-pub fn filters(settings: &Settings, year: i16) -> Filters {
+pub fn filters(settings: &Settings, year: u16) -> Filters {
     let mut table = FilterSettings { year, ..FilterSettings::default() };
     table.drop_extensions.extend(settings.filters.drop_extensions.iter().cloned());
     table.drop_extensions.retain(|e| !settings.filters.keep_extensions.contains(e));
@@ -42,8 +44,8 @@ pub fn filters(settings: &Settings, year: i16) -> Filters {
 ///
 /// # Errors
 /// A selector is none; the message names it.
-pub fn extractions(settings: &Settings) -> anyhow::Result<Extractions> {
-    let mut rules = Vec::new();
+pub fn extractions(settings: &Settings) -> anyhow::Result<Map<String, Arc<Extraction>>> {
+    let mut rules = Map::default();
     for (site, rule) in &settings.extract {
         let compiled = Extraction::compile(&ExtractionSettings {
             title: rule.title.clone(),
@@ -53,9 +55,9 @@ pub fn extractions(settings: &Settings) -> anyhow::Result<Extractions> {
         })
         .with_context(|| format!("extract.\"{site}\""))?;
         Pattern::parse(site).with_context(|| format!("extract.\"{site}\" names no site or host"))?;
-        rules.push((site.trim_start_matches("host:").to_owned(), compiled));
+        rules.insert(site.trim_start_matches("host:").to_owned(), Arc::new(compiled));
     }
-    Ok(Extractions::new(rules))
+    Ok(rules)
 }
 
 /// The resolver.
@@ -77,7 +79,7 @@ pub fn resolver(settings: &Settings) -> anyhow::Result<Arc<Resolver>> {
 /// The contact cannot be put into a User-Agent.
 pub fn fetching(settings: &Settings) -> anyhow::Result<FetchConfig> {
     let mut config = FetchConfig::new(fetch::user_agent(settings.contact.as_deref())?);
-    config.from = settings.contact.as_deref().and_then(fetch::from_header);
+    config.from = fetch::from_header(settings.contact.as_deref());
     config.max_body = settings.limits.max_body;
     config.max_decoded = settings.limits.max_decoded;
     config.connect_timeout = settings.timeouts.connect;
@@ -96,7 +98,7 @@ pub fn index(settings: &Settings) -> anthill_index::Settings {
         ..anthill_index::Settings::default()
     };
     let ranking = &settings.ranking;
-    index.ranking.weights.all = ranking.body;
+    index.ranking.weights.all = ranking.all;
     index.ranking.weights.title = ranking.title;
     index.ranking.weights.headings = ranking.headings;
     index.ranking.weights.anchors = ranking.anchors;
@@ -104,5 +106,26 @@ pub fn index(settings: &Settings) -> anthill_index::Settings {
     index.ranking.inlinks = ranking.inlinks;
     index.ranking.language = ranking.language;
     index.ranking.all_words = ranking.all_words;
+    index.ranking.exact_title = ranking.exact_title;
+    index.ranking.near_duplicate_bits = ranking.near_duplicate_bits;
     index
+}
+
+/// What the agent is held to.
+pub fn agent(settings: &Settings) -> anthill_agent::Config {
+    let mut config = anthill_agent::Config::default();
+    let frontier = &mut config.frontier;
+    frontier.host_delay = settings.host_delay;
+    frontier.ip_delay = settings.ip_delay;
+    frontier.exempt = settings.shared_addresses.iter().map(|n| (n.address, n.bits)).collect();
+    frontier.max_in_flight = settings.fetchers.max(1);
+    frontier.agent_token = AGENT.to_owned();
+    config.revisit = settings.revisit.enabled.then_some(revisit::Settings {
+        min: settings.revisit.min,
+        max: settings.revisit.max,
+        first: settings.revisit.first,
+    });
+    config.budgets.per_host = settings.limits.per_host;
+    config.budgets.per_directory = settings.limits.per_directory;
+    config
 }

@@ -5,20 +5,43 @@ use std::process::Command;
 
 /// What no pure room may reach, whatever the way.
 const HANDS: [&str; 10] = [
-    "tokio", "libp2p", "reqwest", "hyper", "rocksdb", "librocksdb-sys", "tantivy", "axum", "hickory-resolver",
+    "tokio",
+    "libp2p",
+    "reqwest",
+    "hyper",
+    "rocksdb",
+    "librocksdb-sys",
+    "tantivy",
+    "axum",
+    "hickory-resolver",
     "crossbeam-channel",
 ];
 
 /// Names of all packages a package depends on, itself left out, with default features.
 fn dependencies(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none", "--no-dedupe", "-p", package])
+        .args([
+            "tree",
+            "--locked",
+            "--offline",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--no-dedupe",
+            "-p",
+            package,
+        ])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("utf-8");
-    text.lines().filter_map(|l| l.split(' ').next()).filter(|n| !n.is_empty() && *n != package).map(str::to_owned).collect()
+    text.lines()
+        .filter_map(|l| l.split(' ').next())
+        .filter(|n| !n.is_empty() && *n != package)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn rooms(dependencies: &BTreeSet<String>) -> Vec<&str> {
@@ -43,21 +66,23 @@ fn doors_open_in_one_direction() {
     assert_eq!(rooms(&dependencies("anthill-index")), Vec::<&str>::new());
     assert_eq!(rooms(&dependencies("anthill-web")), Vec::<&str>::new());
     let node = dependencies("anthill-node");
-    assert_eq!(
-        rooms(&node),
-        ["anthill-agent", "anthill-crawler", "anthill-dht", "anthill-index", protocol]
-    );
+    assert_eq!(rooms(&node), ["anthill-agent", "anthill-crawler", "anthill-dht", "anthill-index", protocol]);
 }
 
 #[test]
 fn each_hand_is_known_to_one_room_alone() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    for (library, owner) in [("rocksdb", "node"), ("tantivy", "index"), ("html5gum", "crawler"), ("scraper", "crawler")] {
+    for (library, owner) in
+        [("rocksdb", "node"), ("tantivy", "index"), ("html5gum", "crawler"), ("scraper", "crawler")]
+    {
         let users: Vec<_> = ["protocol", "crawler", "agent", "dht", "index", "node", "cli"]
             .into_iter()
             .filter(|room| {
-                let manifest = std::fs::read_to_string(format!("{root}/{room}/Cargo.toml")).expect("readable");
-                manifest.lines().any(|l| l.starts_with(&format!("{library}.")) || l.starts_with(&format!("{library} ")))
+                let manifest =
+                    std::fs::read_to_string(format!("{root}/{room}/Cargo.toml")).expect("readable");
+                manifest
+                    .lines()
+                    .any(|l| l.starts_with(&format!("{library}.")) || l.starts_with(&format!("{library} ")))
             })
             .collect();
         assert_eq!(users, [owner], "{library}");

@@ -2,7 +2,7 @@
 
 use super::{Live, PATIENCE, ending, rfc3339_instant};
 use crate::api::{PeerError, types};
-use crate::driver::{Driver, ToDriver};
+use crate::driver::ToDriver;
 use anthill_agent::io::{CrawlSpec, FoundLink, Input};
 use anthill_crawler::exclusion;
 use anthill_crawler::record::{CrawlId, CrawlRecord, Scope};
@@ -51,8 +51,7 @@ impl Live {
     fn seed(&self, typed: &str) -> Result<FoundLink, String> {
         let canon = self.canonical(typed).map_err(|e| e.to_string())?;
         let exclusions = Arc::clone(&self.exclusions());
-        if let Some(by) =
-            exclusions.forbids(exclusion::Scope::Crawl, canon.site(), canon.host(), canon.url())
+        if let Some(by) = exclusions.forbids(exclusion::Scope::Crawl, canon.site(), canon.host(), canon.url())
         {
             let pattern = by.pattern.to_string();
             return Err(format!("excluded by `{pattern}`; `anthill include '{pattern}'` takes that back"));
@@ -74,17 +73,17 @@ impl Live {
     pub(super) fn crawl_progress(&self, crawl: u64) -> Result<types::CrawlProgress, PeerError> {
         let missing = || PeerError::NotFound(format!("there is no crawl {crawl}"));
         let id = CrawlId(u32::try_from(crawl).map_err(|_| missing())?);
-        let shared = Arc::clone(&self.shared);
-        let (record, sites, in_flight, idle) = self.ask(move |agent| {
-            let record = Driver::crawls(agent, &shared).into_iter().find(|c| c.id == id);
-            (record, agent.crawl_sites(id), agent.crawl_in_flight(id), agent.crawl_idle(id))
+        let found = self.ask(move |agent| {
+            let view = agent.crawls().find(|c| c.record.id == id)?;
+            Some((view.record.clone(), 0, view.in_flight, view.done))
         })?;
-        let record = record.ok_or_else(missing)?;
-        Ok(self.progress(&record, sites, in_flight, idle))
+        let (record, sites, in_flight, done) = found.ok_or_else(missing)?;
+        Ok(self.progress(&record, sites, in_flight, done))
     }
 
     pub(super) fn end_crawl(&self, crawl: u64) -> Result<types::CrawlProgress, PeerError> {
-        let id = u32::try_from(crawl).map_err(|_| PeerError::NotFound(format!("there is no crawl {crawl}")))?;
+        let id =
+            u32::try_from(crawl).map_err(|_| PeerError::NotFound(format!("there is no crawl {crawl}")))?;
         let input = Input::EndCrawl(CrawlId(id), "ended by request".into());
         self.driver.send(ToDriver::Input(input)).map_err(|_| ending())?;
         self.crawl_progress(crawl)

@@ -57,7 +57,11 @@ impl Live {
         Ok(types::Excluded { pattern: pattern.to_string(), in_force: false, purged: 0 })
     }
 
-    fn exclude(&self, change: &types::ExclusionChange, pattern: Pattern) -> Result<types::Excluded, PeerError> {
+    fn exclude(
+        &self,
+        change: &types::ExclusionChange,
+        pattern: Pattern,
+    ) -> Result<types::Excluded, PeerError> {
         let exclusion = Exclusion {
             pattern: pattern.clone(),
             scope: match change.scope {

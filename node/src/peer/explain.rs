@@ -36,16 +36,13 @@ impl Live {
         };
         self.explain_robots(&canon, &mut told)?;
         let exclusions = Arc::clone(&self.exclusions());
-        told.exclusion = exclusions
-            .forbids(Scope::Show, canon.site(), canon.host(), canon.url())
-            .map(|e| self.shown(e));
+        told.exclusion =
+            exclusions.forbids(Scope::Show, canon.site(), canon.host(), canon.url()).map(|e| self.shown(e));
         if let Some(record) = self.store.url(&ids.url)? {
             self.explain_record(&ids.url, &record, &mut told)?;
         }
         let host = ids.host;
-        let url_id = ids.url;
-        let in_flight = self.ask(move |agent| agent.in_flight_url(&url_id))?;
-        if in_flight {
+        if self.store.in_flight()?.iter().any(|p| p.url == canon.url()) {
             told.state = "in flight".into();
             told.why = "it is being fetched now".into();
         } else {
@@ -82,8 +79,8 @@ impl Live {
         let place = format!("level {} of the queue of {}", item.key.level, canon.host());
         match view {
             Some(view) => {
-                told.why = format!("it waits at {place}; the host: {}", view.why);
-                told.next_at = view.next_time.and_then(rfc3339_instant);
+                told.why = format!("it waits at {place}; the host: {}", view.waiting);
+                told.next_at = rfc3339_instant(view.next_time);
             }
             None => told.why = format!("it waits at {place}"),
         }

@@ -3,7 +3,7 @@
 use super::LivePeer;
 use crate::api::{ByteStream, PeerError, types};
 use crate::store::value::StoredPage;
-use anthill_crawler::archive::{cdxj, links::LinkWriter, write};
+use anthill_crawler::archive::{self, LinkWriter, Placed, Truncation, WarcWriter, cdxj};
 use anthill_crawler::parse;
 use anthill_crawler::time::Instant;
 use bytes::Bytes;
@@ -64,9 +64,9 @@ impl LivePeer {
         &self,
         out: impl Write,
         gzip: bool,
-        mut placed: impl FnMut(&StoredPage, write::Placed) -> anyhow::Result<()>,
+        mut placed: impl FnMut(&StoredPage, Placed) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let mut warc = write::WarcWriter::new(out, gzip);
+        let mut warc = WarcWriter::new(out, gzip);
         let software = concat!("anthill/", env!("CARGO_PKG_VERSION"));
         let words = [
             ("software", software),
@@ -78,7 +78,7 @@ impl LivePeer {
             let (_, page) = entry?;
             let headers: Vec<(&str, &[u8])> =
                 page.headers.iter().map(|(n, v)| (n.as_str(), v.as_slice())).collect();
-            let at = warc.response(&write::Response {
+            let at = warc.response(&archive::Response {
                 id: None,
                 url: &page.url,
                 date: Instant(page.fetched_at_us),
@@ -86,7 +86,7 @@ impl LivePeer {
                 status: page.status,
                 headers: &headers,
                 body: &page.body,
-                truncated: page.truncated.then_some(write::Truncation::Length),
+                truncated: page.truncated.then_some(Truncation::Length),
             })?;
             placed(&page, at)?;
         }

@@ -6,8 +6,7 @@ use crate::store::write::Write;
 use crate::worker::make::{Product, Received};
 use crate::worker::write::ToWriter;
 use anthill_agent::io::{Commit, IndexAction, Made, PageFacts};
-use anthill_crawler::archive::read::Reader;
-use anthill_crawler::archive::record::{Limits, Record, RecordType};
+use anthill_crawler::archive::{Limits, ReadError, Reader, Record, RecordType};
 use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Scope;
 use anthill_crawler::parse::{self, Kind};
@@ -63,7 +62,9 @@ impl LivePeer {
             }
         }
         drop(pieces);
-        reading.await.unwrap_or_else(|_| Err(PeerError::Internal("the import broke off; the log says why".into())))
+        reading
+            .await
+            .unwrap_or_else(|_| Err(PeerError::Internal("the import broke off; the log says why".into())))
     }
 }
 
@@ -89,10 +90,10 @@ impl Live {
                     }
                 }
                 Err(error) => {
-                    if report.records == 0 && error.ends() {
+                    if report.records == 0 && ends(&error) {
                         return Err(PeerError::Bad(format!("{}: {error}", report.name)));
                     }
-                    tell(&mut report, error.offset().unwrap_or(0), error.to_string());
+                    tell(&mut report, offset(&error), error.to_string());
                 }
             }
         }
@@ -117,7 +118,8 @@ impl Live {
         let wanted = matches!(record.kind, RecordType::Response | RecordType::Resource);
         let status = record.status().unwrap_or(200);
         let kind = parse::kind(record.content_type(), &record.payload);
-        let Some(canon) = record.uri.as_deref().and_then(|u| self.workshop.canon.canonical(u, None).ok()) else {
+        let Some(canon) = record.uri.as_deref().and_then(|u| self.workshop.canon.canonical(u, None).ok())
+        else {
             return Ok(false);
         };
         if !wanted || !(200..300).contains(&status) || !matches!(kind, Kind::Html | Kind::Text) {
@@ -144,6 +146,23 @@ fn tell(report: &mut types::ImportReport, offset: u64, reason: String) {
     report.defects_total += 1;
     if report.defects.len() < MAX_DEFECTS {
         report.defects.push(types::Defect { offset, reason });
+    }
+}
+
+/// Whether nothing can be read after it.
+fn ends(error: &ReadError) -> bool {
+    matches!(error, ReadError::Io { .. } | ReadError::NotAnArchive | ReadError::Compression(_))
+}
+
+fn offset(error: &ReadError) -> u64 {
+    match error {
+        ReadError::Io { offset, .. }
+        | ReadError::Skipped { offset, .. }
+        | ReadError::Damaged { offset, .. }
+        | ReadError::Version { offset, .. }
+        | ReadError::Header { offset, .. }
+        | ReadError::Length { offset } => *offset,
+        ReadError::NotAnArchive | ReadError::Compression(_) => 0,
     }
 }
 

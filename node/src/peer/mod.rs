@@ -27,6 +27,7 @@ use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::time::Instant;
 use anthill_index::Searcher;
 use crossbeam_channel::Sender;
+use prometheus_client::metrics::histogram::Histogram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -63,6 +64,8 @@ pub struct Live {
     pub exclusions: Mutex<Arc<Exclusions>>,
     /// Numbers.
     pub metrics: Arc<Metrics>,
+    /// Seconds that a search takes.
+    pub searching: Histogram,
 }
 
 /// A running peer.
@@ -102,8 +105,7 @@ impl Live {
     /// A URL as a person types it: without a scheme it is taken for http.
     fn canonical(&self, typed: &str) -> Result<Canon, PeerError> {
         let typed = typed.trim();
-        let with_scheme =
-            if typed.contains("://") { typed.to_owned() } else { format!("http://{typed}") };
+        let with_scheme = if typed.contains("://") { typed.to_owned() } else { format!("http://{typed}") };
         self.workshop
             .canon
             .canonical(&with_scheme, None)

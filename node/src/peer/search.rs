@@ -9,6 +9,9 @@ use anthill_protocol::key::UrlId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Postings shown of a term.
+const POSTINGS: usize = 20;
+
 impl Live {
     pub(super) fn search(&self, request: &types::SearchRequest) -> Result<types::SearchResults, PeerError> {
         let begun = Instant::now();
@@ -21,7 +24,8 @@ impl Live {
             shown.push(self.hit(&query, hit, rank)?);
         }
         let took = begun.elapsed();
-        self.metrics.searched(took);
+        self.metrics.searches.inc();
+        self.searching.observe(took.as_secs_f64());
         Ok(types::SearchResults {
             query: request.query.clone(),
             total,
@@ -49,8 +53,7 @@ impl Live {
         let exclusions = Arc::clone(&self.exclusions());
         let failed = |e: anthill_index::Error| PeerError::Internal(e.to_string());
         if exclusions.is_empty() {
-            let results =
-                self.searcher.search(query, request.n, request.offset, options).map_err(failed)?;
+            let results = self.searcher.search(query, request.n, request.offset, options).map_err(failed)?;
             return Ok((results.hits, results.total, results.notes));
         }
         let wanted = request.offset + request.n;
@@ -62,9 +65,10 @@ impl Live {
                 .hits
                 .into_iter()
                 .filter(|hit| {
-                    self.workshop.canon.canonical(&hit.url, None).is_ok_and(|c| {
-                        exclusions.forbids(Scope::Show, c.site(), c.host(), c.url()).is_none()
-                    })
+                    self.workshop
+                        .canon
+                        .canonical(&hit.url, None)
+                        .is_ok_and(|c| exclusions.forbids(Scope::Show, c.site(), c.host(), c.url()).is_none())
                 })
                 .collect();
             let hidden = (found - hits.len()) as u64;
@@ -98,20 +102,24 @@ impl Live {
     }
 
     pub(super) fn lexicon(&self, term: &str) -> Result<types::Lexicon, PeerError> {
-        let entry = self.searcher.lexicon(term).map_err(|e| PeerError::Internal(e.to_string()))?;
+        let entry = self.searcher.lexicon(term, POSTINGS).map_err(|e| PeerError::Internal(e.to_string()))?;
         Ok(types::Lexicon {
             term: term.to_owned(),
-            forms: entry.forms,
+            forms: entry.forms.into_iter().map(|f| f.form).collect(),
             df: entry.df,
             cf: entry.cf,
             documents: self.searcher.documents(),
-            postings: entry.postings.into_iter().map(|p| types::Posting { url: p.url, tf: p.tf.into() }).collect(),
+            postings: entry
+                .postings
+                .into_iter()
+                .map(|p| types::Posting { url: p.url, tf: p.tf.into() })
+                .collect(),
         })
     }
 
     /// In how many documents a word is, and how many there are.
     pub(super) fn document_frequency(&self, word: &str) -> (u64, u64) {
-        let df = self.searcher.lexicon(word).map(|l| l.df).unwrap_or(0);
+        let df = self.searcher.lexicon(word, 0).map(|l| l.df).unwrap_or(0);
         (df, self.searcher.documents())
     }
 

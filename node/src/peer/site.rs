@@ -2,6 +2,7 @@
 
 use super::{Live, rfc3339_instant};
 use crate::api::{PeerError, types};
+use anthill_crawler::frontier::Waiting;
 use anthill_crawler::map::Map;
 use anthill_crawler::record::{HostRecord, RobotsAnswer, RobotsRecord, UrlState};
 use anthill_crawler::robots::Robots;
@@ -51,11 +52,8 @@ impl Live {
         self.sum_urls(id, &mut report)?;
         report.vitals.keywords = self.keywords(id, &mut report.pages_indexed)?;
         let exclusions = Arc::clone(&self.exclusions());
-        report.exclusions = exclusions
-            .iter()
-            .filter(|e| e.pattern.site() == site)
-            .map(|e| self.shown(e))
-            .collect();
+        report.exclusions =
+            exclusions.iter().filter(|e| e.pattern.site() == site).map(|e| self.shown(e)).collect();
         Ok(report)
     }
 
@@ -100,9 +98,9 @@ impl Live {
             ..types::HostReport::default()
         };
         if let Some(view) = view {
-            report.state = view.state.to_string();
-            report.why = Some(view.why.to_string());
-            report.next_at = view.next_time.and_then(rfc3339_instant);
+            report.state = state(&view.waiting).into();
+            report.why = Some(view.waiting.to_string());
+            report.next_at = rfc3339_instant(view.next_time);
             report.delay_ms = u64::try_from(view.delay.as_millis()).unwrap_or(u64::MAX);
         }
         Ok(report)
@@ -157,5 +155,14 @@ impl Live {
         }
         scored.sort_by(|a, b| b.0.total_cmp(&a.0));
         Ok(scored.into_iter().take(KEYWORDS).map(|(_, k)| k).collect())
+    }
+}
+
+fn state(waiting: &Waiting) -> &'static str {
+    match waiting {
+        Waiting::Nothing => "idle",
+        Waiting::InFlight => "in flight",
+        Waiting::BackOff(..) | Waiting::RobotsUnavailable(_) => "backing off",
+        _ => "waiting",
     }
 }

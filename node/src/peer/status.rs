@@ -30,7 +30,11 @@ impl Live {
                 bytes: totals.page_bytes,
             },
             // Alone, a peer owns and holds every site it knows of that has work.
-            sites: types::Sites { owned: hosts.hosts as u64, held: hosts.hosts as u64, ..types::Sites::default() },
+            sites: types::Sites {
+                owned: hosts.hosts as u64,
+                held: hosts.hosts as u64,
+                ..types::Sites::default()
+            },
             fetch: types::FetchRates {
                 in_flight: self.shared.in_flight.load(Ordering::Relaxed),
                 per_s,
@@ -42,6 +46,18 @@ impl Live {
             idle: self.shared.idle.load(Ordering::Relaxed),
             paused: self.shared.paused(),
         })
+    }
+
+    /// All metrics; those that mirror a state are set now.
+    pub(super) fn metrics_text(&self) -> String {
+        let totals = self.shared.totals();
+        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        self.metrics.in_flight.set(gauge(self.shared.in_flight.load(Ordering::Relaxed)));
+        self.metrics.urls_known.set(gauge(totals.known));
+        self.metrics.urls_queued.set(gauge(totals.queued));
+        self.metrics.paused.set(i64::from(self.shared.paused().is_some()));
+        self.metrics.uptime_seconds.set(self.started.elapsed().as_secs_f64());
+        self.metrics.text()
     }
 
     pub(super) fn peers(&self) -> types::Peers {

@@ -250,7 +250,10 @@ impl Store {
     }
 
     /// All documents whose key starts with `prefix`, in key order.
-    pub fn documents(&self, prefix: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredDocument)>> + use<'_> {
+    pub fn documents(
+        &self,
+        prefix: &[u8],
+    ) -> impl Iterator<Item = Result<(UrlId, StoredDocument)>> + use<'_> {
         self.range(Family::Documents, prefix, prefix).map(|r| {
             let (k, v) = r?;
             let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
@@ -398,6 +401,13 @@ impl Store {
             batch.put_cf(self.cf(Family::InFlight), id.to_be_bytes(), encode(record));
         }
         self.commit(batch)
+    }
+
+    /// Permits that are outstanding now.
+    pub fn in_flight(&self) -> Result<Vec<PermitRecord>> {
+        self.range(Family::InFlight, &[], &[])
+            .map(|r| decode(&r?.1).map_err(|e| damaged(Family::InFlight, e)))
+            .collect()
     }
 
     /// Permits that were outstanding when the last process ended; forgets them.

@@ -4,7 +4,7 @@
 use super::make::Job;
 use crate::clock::Clock;
 use crate::driver::ToDriver;
-use crate::metrics::Metrics;
+use crate::metrics::{FetchOutcome, Metrics};
 use crate::shared::Shared;
 use crate::store::Store;
 use anthill_agent::io::{End, Failure, Input, Made, Permit, PermitId, ResolveFailure, Task};
@@ -78,7 +78,10 @@ impl Fetching {
     async fn resolve(&self, host: HostId, name: String) {
         let (result, ttl) = match self.resolver.resolve(&name).await {
             Ok(found) if !found.local && !self.contact => {
-                tracing::warn!(host = name, "not crawled: public addresses need a contact (--contact or `contact` in the settings)");
+                tracing::warn!(
+                    host = name,
+                    "not crawled: public addresses need a contact (--contact or `contact` in the settings)"
+                );
                 (Err(ResolveFailure::Refused), ASK_AGAIN)
             }
             Ok(found) => (Ok((found.address, found.local)), found.ttl),
@@ -97,10 +100,10 @@ impl Fetching {
 
     async fn fetch(&self, permit: Box<Permit>) {
         let previous = self.previous(&permit);
-        let validators = previous.as_deref().filter(|r| r.last_success_s > 0).map(|r| Validators {
-            etag: r.etag.clone(),
-            last_modified: r.last_modified.clone(),
-        });
+        let validators = previous
+            .as_deref()
+            .filter(|r| r.last_success_s > 0)
+            .map(|r| Validators { etag: r.etag.clone(), last_modified: r.last_modified.clone() });
         let Ok(url) = url::Url::parse(&permit.url) else {
             // Canonical URLs parse; if one should not, it ends like any URL that gives nothing.
             self.end(&permit, End::Failed(Failure::Protocol), None);
@@ -126,7 +129,7 @@ impl Fetching {
             Ok(response) => self.answered(permit, response, previous),
             Err(error) => {
                 tracing::debug!(url = permit.url, %error, "no response");
-                self.metrics.fetch_failed(&error);
+                self.metrics.fetched(outcome(&error));
                 self.end(&permit, ended(&error), None);
                 self.nothing(permit.id, previous);
             }
@@ -151,7 +154,9 @@ impl Fetching {
     fn answered(&self, permit: Box<Permit>, response: Response, previous: Option<Box<UrlRecord>>) {
         let bytes = response.body.len() as u64;
         self.shared.responded(bytes);
-        self.metrics.fetched(response.status, bytes);
+        self.metrics.fetched(FetchOutcome::of_status(response.status));
+        self.metrics.fetched_bytes.inc_by(response.wire_bytes);
+        self.metrics.decoded_bytes.inc_by(bytes);
         let end = End::Response {
             status: response.status,
             retry_after: response.retry_after(self.clock.now().unix_s()),
@@ -176,6 +181,18 @@ impl Fetching {
 
     fn tokio_time(&self, at: Instant) -> tokio::time::Instant {
         tokio::time::Instant::now() + at.since(self.clock.now())
+    }
+}
+
+fn outcome(error: &FetchError) -> FetchOutcome {
+    match error {
+        FetchError::Connect(_) => FetchOutcome::Connect,
+        FetchError::Timeout(_) => FetchOutcome::Timeout,
+        FetchError::Tls(_) => FetchOutcome::Tls,
+        FetchError::Protocol(_) => FetchOutcome::Protocol,
+        FetchError::Broken(_) => FetchOutcome::Broken,
+        FetchError::AddressRefused(_) => FetchOutcome::AddressRefused,
+        FetchError::Expired => FetchOutcome::Expired,
     }
 }
 

@@ -6,9 +6,10 @@ use crate::shared::Shared;
 use crate::store::value::{Change, StoredDocument};
 use crate::store::write::IndexOp;
 use crate::store::{Store, StoreError};
-use anthill_index::{Document, Writer};
+use anthill_index::{Document, Searcher, Writer};
 use anthill_protocol::key::UrlId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use prometheus_client::metrics::histogram::Histogram;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -40,6 +41,8 @@ pub enum ToIndexer {
 pub struct IndexThread {
     /// The index's writer.
     pub writer: Writer,
+    /// The index, for reading.
+    pub searcher: Searcher,
     /// For links to pages.
     pub store: Arc<Store>,
     /// What it is asked.
@@ -48,6 +51,8 @@ pub struct IndexThread {
     pub shared: Arc<Shared>,
     /// Numbers.
     pub metrics: Arc<Metrics>,
+    /// Seconds that a document takes.
+    pub indexing: Histogram,
     /// Longest time from a change to its commit.
     pub commit_after: Duration,
     /// Changes after which to commit, however little time has passed.
@@ -69,7 +74,7 @@ impl IndexThread {
     /// The store cannot be read, or the index cannot be written.
     pub fn catch_up(&mut self) -> anyhow::Result<u64> {
         let store = Arc::clone(&self.store);
-        let from = self.writer.last_seq();
+        let from = self.writer.last_seq()?.unwrap_or(0);
         let mut replayed = 0;
         for change in store.changes_after(from) {
             let (sequence, change) = change?;
@@ -116,7 +121,7 @@ impl IndexThread {
                     self.put(&id, &document, false)?;
                 }
             }
-            Change::Remove(id) => self.writer.remove(id.bytes())?,
+            Change::Remove(id) => self.writer.remove(id.bytes()),
         }
         self.sequence = sequence;
         self.pending += 1;
@@ -160,10 +165,14 @@ impl IndexThread {
         let begun = Instant::now();
         let (sequence, result) = match op {
             IndexOp::Put { sequence, id, fresh, document } => (sequence, self.put(&id, &document, fresh)),
-            IndexOp::Remove { sequence, id } => (sequence, self.writer.remove(id.bytes()).map_err(Into::into)),
+            IndexOp::Remove { sequence, id } => {
+                self.writer.remove(id.bytes());
+                (sequence, Ok(()))
+            }
         };
         self.sequence = sequence;
-        self.metrics.indexed(begun.elapsed());
+        self.indexing.observe(begun.elapsed().as_secs_f64());
+        self.metrics.pages_indexed.inc();
         if let Err(error) = result {
             // The change stays in the store until a commit covers it; a damaged index is rebuilt at the next start.
             tracing::error!(%error, sequence, "a document could not be indexed");
@@ -243,7 +252,7 @@ impl IndexThread {
     fn commit_at(&mut self, sequence: u64) -> anyhow::Result<()> {
         self.writer.commit(sequence)?;
         (self.pending, self.refreshed) = (0, 0);
-        self.shared.indexed.store(self.writer.documents(), Ordering::Relaxed);
+        self.shared.indexed.store(self.searcher.documents(), Ordering::Relaxed);
         self.shared.index_settled.store(true, Ordering::Release);
         Ok(())
     }

@@ -10,12 +10,13 @@ use anthill_agent::io::{FoundLink, Input, Made, PageFacts, Permit, Task};
 use anthill_crawler::canon::{Canon, Rules};
 use anthill_crawler::fetch;
 use anthill_crawler::filter::{Filters, Verdict};
-use anthill_crawler::map::Set;
-use anthill_crawler::parse::{self, Extractions, Kind, Page};
+use anthill_crawler::map::{Map, Set};
+use anthill_crawler::parse::{self, Extraction, Kind, Page};
 use anthill_crawler::record::{EntryKind, UrlRecord};
 use anthill_crawler::sitemap;
 use anthill_protocol::key::{SiteId, UrlId};
 use crossbeam_channel::{Receiver, Sender};
+use prometheus_client::metrics::histogram::Histogram;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,7 +47,7 @@ impl Received {
         self.headers_named(name).next()
     }
 
-    fn headers_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    fn headers_named<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let named = self.headers.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name));
         named.filter_map(|(_, v)| std::str::from_utf8(v).ok())
     }
@@ -83,8 +84,8 @@ pub struct Workshop {
     pub canon: Rules,
     /// What is not fetched.
     pub filters: Filters,
-    /// Rules for single sites.
-    pub extractions: Extractions,
+    /// Rules for single hosts and sites.
+    pub extractions: Map<String, Arc<Extraction>>,
     /// Product token that robots directives may be addressed to.
     pub agent: String,
     /// URLs admitted lately.
@@ -93,6 +94,8 @@ pub struct Workshop {
     pub recent_links: Arc<RecentSet>,
     /// Numbers.
     pub metrics: Arc<Metrics>,
+    /// Seconds that making a page takes.
+    pub parsing: Histogram,
 }
 
 /// One making thread.
@@ -207,7 +210,8 @@ impl Workshop {
         let sitemap = sitemap::parse(&response.body, url);
         let mut links = Vec::new();
         let mut seen = Set::default();
-        let entries = sitemap.sitemaps.iter().map(|e| (e, true)).chain(sitemap.urls.iter().map(|e| (e, false)));
+        let entries =
+            sitemap.sitemaps.iter().map(|e| (e, true)).chain(sitemap.urls.iter().map(|e| (e, false)));
         for (entry, is_sitemap) in entries {
             if let Ok(target) = self.canon.canonical(&entry.url, Some(url))
                 && let Some(link) = self.found(&target, false, is_sitemap)
@@ -241,7 +245,8 @@ impl Workshop {
         let own = self.canon.canonical(text_url, None).ok();
         let site = own.as_ref().map(|c| c.site().to_owned()).unwrap_or_default();
         let host = own.as_ref().map(|c| c.host().to_owned()).unwrap_or_default();
-        let options = parse::Options { extraction: self.extractions.of(&host, &site) };
+        let extraction = self.extractions.get(&host).or_else(|| self.extractions.get(&site)).cloned();
+        let options = parse::Options { extraction, ..parse::Options::default() };
         let mut page = parse::parse(&input, &options);
         let expired = page.robots.unavailable_after.is_some_and(|t| t <= (at_us / 1_000_000) as i64);
         let noindex = page.robots.noindex || expired;
@@ -273,9 +278,17 @@ impl Workshop {
         };
         let packed = pack(&stored, compressor).and_then(|p| Ok((p, pack(&document, compressor)?)));
         let made = packed.map(|(page, packed)| {
-            Box::new(MadePage { page, document: packed, inlinks, plain: Arc::new(document), body_bytes: bytes })
+            Box::new(MadePage {
+                page,
+                document: packed,
+                inlinks,
+                plain: Arc::new(document),
+                body_bytes: bytes,
+            })
         });
-        self.metrics.made(begun.elapsed());
+        self.parsing.observe(begun.elapsed().as_secs_f64());
+        self.metrics.pages_parsed.inc();
+        self.metrics.links_found.inc_by(u64::from(facts.outlinks));
         match made {
             Ok(made) => Product { made: Made::Page(Box::new(facts)), links, page: Some(made) },
             Err(error) => Product::nothing(format!("could not be compressed: {error}")),

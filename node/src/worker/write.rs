@@ -129,7 +129,7 @@ impl WriteThread {
 
     fn write(&mut self, writes: &[Write]) {
         let written = self.persistently(|writer| writer.write(writes));
-        self.answer(u32::try_from(writes.len()).unwrap_or(u32::MAX), written);
+        self.answer(u32::try_from(writes.len()).unwrap_or(u32::MAX), false, written);
     }
 
     fn import(&mut self, imports: &[Write]) {
@@ -167,10 +167,16 @@ impl WriteThread {
         }
     }
 
-    fn answer(&mut self, commits: u32, written: Written) {
+    fn answer(&mut self, commits: u32, promoted: bool, written: Written) {
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
         let Written { gained, admitted, next_due, index } = written;
-        let _ = self.driver.send(ToDriver::Input(Input::Committed { commits, gained, admitted, next_due }));
+        let _ = self.driver.send(ToDriver::Input(Input::Committed {
+            commits,
+            gained,
+            admitted,
+            next_due,
+            promoted,
+        }));
         for op in index {
             // Blocks when the indexer is behind: then commits stay unanswered and the agent gives fewer permits.
             let _ = self.indexer.send(ToIndexer::Op(op));
@@ -186,15 +192,14 @@ impl WriteThread {
             }
             ToWriter::LoadFront { host, level, after, limit, robots } => {
                 let store = Arc::clone(&self.store);
-                let (items, more) =
-                    self.persistently(|_| store.front(host, level, after, limit as usize));
+                let (items, more) = self.persistently(|_| store.front(host, level, after, limit as usize));
                 let robots = if robots { Some(self.persistently(|_| store.robots(&host))) } else { None };
                 let input = Input::FrontLoaded { host, level, items, more, robots };
                 let _ = self.driver.send(ToDriver::Input(input));
             }
             ToWriter::PromoteDue(now, limit) => {
                 let written = self.persistently(|writer| writer.promote_due(now, limit as usize));
-                self.answer(1, written);
+                self.answer(0, true, written);
             }
             ToWriter::Purge(prefix, condemned, reply) => {
                 let result = self.writer.purge(&prefix, condemned).map_err(|e| e.to_string());

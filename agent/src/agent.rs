@@ -1,0 +1,407 @@
+//! The agent: takes inputs to the parts that they concern, and turns what those ask for into effects.
+
+use crate::admission::Door;
+use crate::completion::{Desk, Fate};
+use crate::crawls::{CrawlView, Crawls};
+use crate::io::{Admission, Commit, CrawlSpec, Effect, Input, Permit, Reason, Task};
+use crate::ledger::{About, Ledger};
+use anthill_crawler::exclusion::{self, Exclusions};
+use anthill_crawler::filter::{Budgets, Directories};
+use anthill_crawler::frontier::{
+    self, Dropped, Errand, Gate, HostView, Judgement, State, Waiting, Work, revisit,
+};
+use anthill_crawler::record::{CrawlId, QueueItem};
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::{HostId, SiteId};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::sync::Arc;
+
+/// Admissions in one commit: a sitemap may list 50,000 URLs, and a write of 256 kB is large enough.
+const ADMIT_CHUNK: usize = 1_024;
+/// Scheduled entries that are moved into queues at once.
+const PROMOTE_CHUNK: u32 = 1_024;
+
+/// What the agent is held to.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Politeness and memory.
+    pub frontier: frontier::Config,
+    /// Bounds of revisits; none: nothing is visited twice.
+    pub revisit: Option<revisit::Settings>,
+    /// URLs per host and per directory.
+    pub budgets: Budgets,
+    /// Whether sitemaps that robots.txt names are used.
+    pub sitemaps: bool,
+    /// Commits under way, at most, while permits are given.
+    pub max_commits: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            frontier: frontier::Config::default(),
+            revisit: Some(revisit::Settings::default()),
+            budgets: Budgets::default(),
+            sitemaps: true,
+            max_commits: 512,
+        }
+    }
+}
+
+/// How much there is of what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Requests that have not ended.
+    pub in_flight: usize,
+    /// Requests that have not been done with, those included.
+    pub permits: usize,
+    /// Commits under way.
+    pub commits: usize,
+    /// Hosts in memory.
+    pub hosts: usize,
+    /// Those of them whose turn comes at a known time.
+    pub waiting_hosts: usize,
+    /// What fronts and rules in memory weigh, in entries.
+    pub front_weight: usize,
+}
+
+/// One peer's mind.
+pub struct Agent {
+    config: Config,
+    pub(crate) frontier: State,
+    pub(crate) crawls: Crawls,
+    ledger: Ledger,
+    directories: Directories,
+    exclusions: Arc<Exclusions>,
+    rng: ChaCha8Rng,
+    next_due: Option<Instant>,
+    promoting: bool,
+    paused: Option<String>,
+    started: bool,
+    pub(crate) now: Instant,
+    asked: Vec<frontier::Effect>,
+}
+
+/// Crawls and exclusions, as the frontier sees them.
+struct Judge<'a> {
+    crawls: &'a mut Crawls,
+    exclusions: &'a Exclusions,
+}
+
+impl Gate for Judge<'_> {
+    fn judge(&mut self, item: &QueueItem, name: &str, site: &str) -> Judgement {
+        let judgement = self.crawls.judge(item);
+        if judgement != Judgement::Drop(Dropped::CrawlOver)
+            && let Some(exclusion) =
+                self.exclusions.forbids(exclusion::Scope::Crawl, site, name, &item.entry.url)
+        {
+            return Judgement::Drop(Dropped::Excluded(exclusion.pattern.to_string()));
+        }
+        judgement
+    }
+
+    fn given(&mut self, item: &QueueItem) {
+        self.crawls.given(&item.entry);
+    }
+}
+
+impl Agent {
+    /// An agent that knows nothing yet. Everything it leaves to chance follows from `seed`.
+    pub fn new(config: Config, seed: [u8; 32]) -> Agent {
+        let mut rng = ChaCha8Rng::from_seed(seed);
+        let mut frontier_rng = ChaCha8Rng::from_seed(seed);
+        frontier_rng.set_stream(1);
+        Agent {
+            frontier: State::new(config.frontier.clone(), frontier_rng),
+            crawls: Crawls::default(),
+            ledger: Ledger::default(),
+            directories: Directories::new(config.budgets.per_directory, rng.next_u64()),
+            exclusions: Arc::default(),
+            rng,
+            next_due: None,
+            promoting: false,
+            paused: None,
+            started: false,
+            now: Instant::ZERO,
+            asked: Vec::new(),
+            config,
+        }
+    }
+
+    /// Takes note of what happened, and asks for what follows from it.
+    pub fn handle(&mut self, now: Instant, input: Input, outbox: &mut Vec<Effect>) {
+        let now = now.max(self.now);
+        self.now = now;
+        match input {
+            Input::Start { hosts, crawls, next_due } => {
+                self.frontier.start(now);
+                let queued: Vec<SiteId> = hosts.iter().map(|host| host.id.site()).collect();
+                crawls.into_iter().for_each(|record| self.crawls.restore(record, &queued));
+                for host in hosts {
+                    self.tell(
+                        frontier::Input::Stored {
+                            host: host.id,
+                            record: host.record,
+                            first_level: host.first_level,
+                        },
+                        outbox,
+                    );
+                }
+                self.next_due = next_due;
+                self.started = true;
+            }
+            Input::Tick => {}
+            Input::Crawl(id, spec) => self.begin(id, spec, outbox),
+            Input::EndCrawl(id, why) => self.end_crawl(id, &why, outbox),
+            Input::Resolved { host, result, ttl } => {
+                self.tell(frontier::Input::Resolved { host, result, ttl }, outbox);
+            }
+            Input::HostLoaded { host, record } => {
+                self.tell(frontier::Input::HostLoaded { host, record }, outbox);
+            }
+            Input::FrontLoaded { host, level, items, more, robots } => {
+                self.tell(frontier::Input::FrontLoaded { host, level, items, more, robots }, outbox);
+            }
+            Input::FirstByte(permit, at) => self.tell(frontier::Input::FirstByte(permit, at), outbox),
+            Input::Ended { permit, at, end, remote } => {
+                self.tell(frontier::Input::Ended { permit, at, end, remote }, outbox);
+            }
+            Input::Made { permit, made, links, previous } => {
+                self.made(permit, made, links, previous, outbox);
+            }
+            Input::Committed { commits, gained, admitted, next_due, promoted } => {
+                for _ in 0..commits {
+                    let about = self.ledger.pop();
+                    about.into_iter().flatten().flatten().for_each(|host| self.frontier.release(host));
+                }
+                self.promoting &= !promoted;
+                self.next_due = next_due;
+                for (id, count) in admitted {
+                    self.crawls.admitted(id, count);
+                }
+                for gain in gained {
+                    let told = frontier::Input::Gained {
+                        host: gain.host,
+                        name: gain.host_name,
+                        site: gain.site_name,
+                        level: gain.level,
+                        count: gain.count,
+                        admitted: !promoted,
+                    };
+                    self.tell(told, outbox);
+                }
+            }
+            Input::Exclusions(exclusions) => self.exclusions = exclusions,
+            Input::Pause(why) => self.paused = Some(why),
+            Input::Resume => self.paused = None,
+        }
+        self.pump(outbox);
+    }
+
+    /// When to call again though nothing happened, and why.
+    pub fn deadline(&self) -> Option<(Instant, Reason)> {
+        let open = self.open();
+        let turn = self.frontier.deadline().filter(|_| open).map(|(at, for_address)| {
+            (at, if for_address { Reason::AddressDelay } else { Reason::HostDelay })
+        });
+        let due = self.next_due.filter(|_| open && !self.promoting).map(|at| (at, Reason::Due));
+        let crawl = self.crawls.deadline().map(|at| (at, Reason::CrawlTime));
+        [turn, due, crawl].into_iter().flatten().min_by_key(|&(at, _)| at)
+    }
+
+    /// Whether nothing that was never tried is queued, in flight or unwritten. Entries to be tried again later and
+    /// revisits do not count, nor what is left of a crawl that was ended.
+    pub fn idle(&self) -> bool {
+        self.started && self.ledger.is_empty() && self.crawls.idle()
+    }
+
+    /// All crawls.
+    pub fn crawls(&self) -> impl Iterator<Item = CrawlView<'_>> {
+        self.crawls.views()
+    }
+
+    /// A host that is in memory; others have nothing queued, or nothing is known of them.
+    pub fn host_view(&self, host: HostId) -> Option<HostView> {
+        let mut view = self.frontier.host_view(host, self.now)?;
+        if let (Some(why), false) = (&self.paused, view.in_flight || view.waiting == Waiting::Nothing) {
+            view.waiting = Waiting::Paused(why.clone());
+        }
+        Some(view)
+    }
+
+    /// How much there is of what.
+    pub fn counts(&self) -> Counts {
+        let (hosts, waiting_hosts) = self.frontier.hosts();
+        Counts {
+            in_flight: self.frontier.in_flight(),
+            permits: self.frontier.flights(),
+            commits: self.ledger.len(),
+            hosts,
+            waiting_hosts,
+            front_weight: self.frontier.weight(),
+        }
+    }
+
+    /// Why no permits are given, if somebody said so.
+    pub fn paused(&self) -> Option<&str> {
+        self.paused.as_deref()
+    }
+
+    fn open(&self) -> bool {
+        self.started && self.paused.is_none() && self.ledger.len() < self.config.max_commits
+    }
+
+    fn pump(&mut self, outbox: &mut Vec<Effect>) {
+        while let Some(id) = self.crawls.timed_out(self.now) {
+            self.end_crawl(id, "time limit", outbox);
+        }
+        if !self.open() {
+            return;
+        }
+        if !self.promoting && self.next_due.is_some_and(|due| due <= self.now) {
+            self.promoting = true;
+            outbox.push(Effect::PromoteDue(self.now, PROMOTE_CHUNK));
+        }
+        let room = self.config.max_commits.saturating_sub(self.ledger.len());
+        let mut gate = Judge { crawls: &mut self.crawls, exclusions: &self.exclusions };
+        self.frontier.pump(self.now, &mut gate, room, &mut self.asked);
+        self.pass_on(outbox);
+    }
+
+    fn tell(&mut self, input: frontier::Input, outbox: &mut Vec<Effect>) {
+        self.frontier.handle(self.now, input, &mut self.asked);
+        if !self.asked.is_empty() {
+            self.pass_on(outbox);
+        }
+    }
+
+    /// What the frontier asked for becomes effects.
+    fn pass_on(&mut self, outbox: &mut Vec<Effect>) {
+        let mut asked = std::mem::take(&mut self.asked);
+        for effect in asked.drain(..) {
+            match effect {
+                frontier::Effect::LoadHost(host) => outbox.push(Effect::LoadHost(host)),
+                frontier::Effect::LoadFront { host, level, after, limit, robots } => {
+                    outbox.push(Effect::LoadFront { host, level, after, limit, robots });
+                }
+                frontier::Effect::Resolve { host, name } => outbox.push(Effect::Resolve { host, name }),
+                frontier::Effect::Grant(grant) => outbox.push(Effect::Fetch(permit(grant))),
+                frontier::Effect::Drop { item, tries, reason } => self.dropped(&item, tries, reason, outbox),
+                frontier::Effect::Changed(host) => {
+                    let mut commit = Commit::default();
+                    self.add_host(&mut commit, host);
+                    self.commit(commit, None, [Some(host), None], outbox);
+                }
+            }
+        }
+        self.asked = asked;
+    }
+
+    fn dropped(&mut self, item: &QueueItem, tries: u8, reason: Dropped, outbox: &mut Vec<Effect>) {
+        let Fate { commit, tally, .. } = self.desk().dropped(item, tries, reason);
+        self.crawls.count(&item.entry, tally);
+        self.commit(commit, Some(item.entry.crawl), [Some(item.key.host), None], outbox);
+    }
+
+    fn begin(&mut self, id: CrawlId, mut spec: CrawlSpec, outbox: &mut Vec<Effect>) {
+        self.crawls.begin(id, &spec, self.now);
+        let seeds = std::mem::take(&mut spec.seeds);
+        let mut door = self.door();
+        let admit: Vec<_> = seeds.into_iter().filter_map(|seed| door.seed(id, seed)).collect();
+        let crawls = self.crawls.write_now(id).into_iter().collect();
+        self.commit(Commit { crawls, ..Commit::default() }, None, [None, None], outbox);
+        let rest = self.admit_in_chunks(admit, outbox);
+        if !rest.is_empty() {
+            self.commit(Commit { admit: rest, ..Commit::default() }, None, [None, None], outbox);
+        }
+    }
+
+    fn end_crawl(&mut self, id: CrawlId, why: &str, outbox: &mut Vec<Effect>) {
+        for host in self.crawls.end(id, why) {
+            self.frontier.unpark(host, self.now);
+        }
+        if let Some(record) = self.crawls.write_now(id) {
+            let commit = Commit { crawls: vec![record], ..Commit::default() };
+            self.commit(commit, None, [None, None], outbox);
+        }
+    }
+
+    pub(crate) fn add_host(&mut self, commit: &mut Commit, host: HostId) {
+        commit.hosts.extend(self.frontier.record(host).map(|record| (host, record)));
+    }
+
+    /// Writes all but the last of them, which go with what they were found in.
+    pub(crate) fn admit_in_chunks(
+        &mut self,
+        mut admit: Vec<Admission>,
+        outbox: &mut Vec<Effect>,
+    ) -> Vec<Admission> {
+        while admit.len() > ADMIT_CHUNK {
+            let rest = admit.split_off(ADMIT_CHUNK);
+            let chunk = std::mem::replace(&mut admit, rest);
+            self.commit(Commit { admit: chunk, ..Commit::default() }, None, [None, None], outbox);
+        }
+        admit
+    }
+
+    pub(crate) fn commit(
+        &mut self,
+        mut commit: Commit,
+        crawl: Option<CrawlId>,
+        about: About,
+        outbox: &mut Vec<Effect>,
+    ) {
+        if let Some((_, true, id)) = commit.done {
+            self.crawls.tried(id);
+        }
+        commit.crawls.extend(crawl.and_then(|id| self.crawls.write_out(id)));
+        about.into_iter().flatten().for_each(|host| self.frontier.hold(host));
+        self.ledger.push(about);
+        outbox.push(Effect::Commit(Box::new(commit)));
+    }
+
+    pub(crate) fn door(&mut self) -> Door<'_> {
+        Door {
+            crawls: &mut self.crawls,
+            frontier: &self.frontier,
+            directories: &mut self.directories,
+            exclusions: &self.exclusions,
+            per_host: self.config.budgets.per_host,
+            sitemaps: self.config.sitemaps,
+            now: self.now,
+        }
+    }
+
+    pub(crate) fn desk(&mut self) -> Desk<'_> {
+        Desk {
+            revisit: self.config.revisit.as_ref(),
+            backoff: (self.config.frontier.backoff_base, self.config.frontier.backoff_max),
+            rng: &mut self.rng,
+            now: self.now,
+        }
+    }
+}
+
+fn permit(grant: frontier::Grant) -> Permit {
+    let (url, task) = match grant.work {
+        Work::Robots(errand) => {
+            let Errand { of, scheme, hops, url, .. } = errand;
+            (url, Task::Robots { of, scheme, hops })
+        }
+        Work::Entry { mut item, tries } => {
+            // The hands look at the tries to know whether there is a record to compare with.
+            item.entry.attempt = item.entry.attempt.saturating_add(tries);
+            (item.entry.url.clone(), Task::Entry(item))
+        }
+    };
+    Permit {
+        id: grant.id,
+        host: grant.host,
+        url,
+        task,
+        address: grant.address,
+        not_after: grant.not_after,
+        report_first_byte: grant.report_first_byte,
+    }
+}

@@ -1,0 +1,115 @@
+//! What was made of a response, taken apart: the entry's fate, its links, its host, its crawl; or rules.
+
+use crate::Agent;
+use crate::admission::Source;
+use crate::completion::Fate;
+use crate::crawls::Tally;
+use crate::io::{Admission, Commit, Effect, End, FoundLink, Made, PermitId};
+use anthill_crawler::frontier::queue::Ready;
+use anthill_crawler::frontier::{Errand, RobotsMade, Target, Work};
+use anthill_crawler::record::{EntryKind, QueueItem, UrlRecord};
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::HostId;
+
+impl Agent {
+    pub(crate) fn made(
+        &mut self,
+        permit: PermitId,
+        made: Made,
+        links: Vec<FoundLink>,
+        previous: Option<Box<UrlRecord>>,
+        outbox: &mut Vec<Effect>,
+    ) {
+        let Some(flight) = self.frontier.finish(permit) else { return };
+        let Some(end) = flight.end else { return };
+        match flight.work {
+            Work::Robots(errand) => self.robots_made(permit, flight.host, errand, end, made, links, outbox),
+            Work::Entry { item, tries } => {
+                let down = self.frontier.down(flight.host, self.now);
+                let mut fate = self.desk().complete(&item, tries, &end.1, made, previous, down);
+                if fate.tally == Some(Tally::Fetched) {
+                    self.frontier.count_fetched(flight.host);
+                }
+                let mut freed = self.crawls.landed(&item.entry, fate.tally);
+                fate.commit.permit = Some(permit);
+                let admit = self.admissions(&item, &fate, links);
+                if !self.crawls.open(item.entry.crawl) && fate.put_back.is_none() {
+                    fate.commit.schedule = None;
+                    if let Some((_, record)) = fate.commit.record.as_mut() {
+                        record.next_s = None;
+                    }
+                }
+                fate.commit.admit = self.admit_in_chunks(admit, outbox);
+                self.add_host(&mut fate.commit, flight.host);
+                self.commit(fate.commit, Some(item.entry.crawl), [Some(flight.host), None], outbox);
+                if let Some(untouched) = fate.put_back {
+                    self.frontier.put_back(Ready { item, tries }, untouched, self.now);
+                }
+                freed.drain(..).for_each(|host| self.frontier.unpark(host, self.now));
+            }
+        }
+    }
+
+    fn admissions(&mut self, item: &QueueItem, fate: &Fate, links: Vec<FoundLink>) -> Vec<Admission> {
+        let mut door = self.door();
+        if fate.follow {
+            let target = links.into_iter().next();
+            return target
+                .and_then(|target| door.redirect(&item.entry, item.id, target))
+                .into_iter()
+                .collect();
+        }
+        if fate.tally != Some(Tally::Fetched) || links.is_empty() {
+            return Vec::new();
+        }
+        let source = Source {
+            crawl: item.entry.crawl,
+            depth: item.entry.depth,
+            id: Some(item.id),
+            site: item.key.host.site(),
+            sitemap: item.entry.kind == EntryKind::Sitemap,
+        };
+        door.links(&source, links)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one answer")]
+    fn robots_made(
+        &mut self,
+        permit: PermitId,
+        asked: HostId,
+        errand: Errand,
+        end: (Instant, End),
+        made: Made,
+        links: Vec<FoundLink>,
+        outbox: &mut Vec<Effect>,
+    ) {
+        let (of, sponsor) = (errand.of, errand.sponsor);
+        let mut links = links.into_iter();
+        let made = match made {
+            Made::Robots(file) => RobotsMade::File(file),
+            Made::Redirect(_) => match links.next() {
+                Some(to) if !self.door().forbidden(&to) => RobotsMade::Redirect(Target {
+                    host: to.host,
+                    name: to.host_name,
+                    site: to.site_name,
+                    url: to.url,
+                }),
+                _ => RobotsMade::Nothing,
+            },
+            _ => RobotsMade::Nothing,
+        };
+        let sitemaps = if matches!(made, RobotsMade::File(_)) { links.collect() } else { Vec::new() };
+        let learned = self.frontier.robots_made(self.now, asked, errand, end, made);
+        let source =
+            Source { crawl: sponsor.crawl, depth: sponsor.depth, id: None, site: of.site(), sitemap: true };
+        let admit = self.door().links(&source, sitemaps);
+        let mut commit = Commit { permit: Some(permit), ..Commit::default() };
+        commit.admit = self.admit_in_chunks(admit, outbox);
+        commit.robots.extend(learned.map(|learned| (learned.of, learned.scheme, learned.record)));
+        self.add_host(&mut commit, asked);
+        if of != asked {
+            self.add_host(&mut commit, of);
+        }
+        self.commit(commit, None, [Some(asked), Some(of).filter(|&of| of != asked)], outbox);
+    }
+}

@@ -1,0 +1,379 @@
+//! What people asked for: how far each crawl may go, and how far it came.
+
+use crate::io::{CrawlSpec, FoundLink};
+use anthill_crawler::canon;
+use anthill_crawler::frontier::{Dropped, Judgement};
+use anthill_crawler::map::Set;
+use anthill_crawler::record::{CrawlId, CrawlRecord, EntryKind, QueueEntry, QueueItem, Scope};
+use anthill_crawler::time::Instant;
+use anthill_protocol::key::{HostId, SiteId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A crawl's record is written along with every commit of it as long as its seeds are short; for each this many bytes
+/// of seeds it waits for one commit more, so that writing it costs a bounded part of every commit.
+const BYTES_PER_COMMIT: usize = 512;
+
+/// How far links may lead.
+#[derive(Debug)]
+enum Reach {
+    Any,
+    Sites(Set<SiteId>),
+    Hosts(Set<HostId>),
+    Prefixes(BTreeSet<String>, Set<HostId>),
+}
+
+impl Reach {
+    fn new(scope: Scope) -> Reach {
+        match scope {
+            Scope::Any => Reach::Any,
+            Scope::Site => Reach::Sites(Set::default()),
+            Scope::Host => Reach::Hosts(Set::default()),
+            Scope::Prefix => Reach::Prefixes(BTreeSet::new(), Set::default()),
+        }
+    }
+
+    fn extend(&mut self, host: HostId, url: &str) {
+        match self {
+            Reach::Any => {}
+            Reach::Sites(sites) => {
+                sites.insert(host.site());
+            }
+            Reach::Hosts(hosts) => {
+                hosts.insert(host);
+            }
+            Reach::Prefixes(prefixes, hosts) => {
+                let path = url.split(['?', '#']).next().unwrap_or(url);
+                let end = path.rfind('/').map_or(path.len(), |slash| slash + 1);
+                prefixes.insert(path.get(..end).unwrap_or(path).to_owned());
+                hosts.insert(host);
+            }
+        }
+    }
+
+    fn holds(&self, link: &FoundLink) -> bool {
+        match self {
+            Reach::Any => true,
+            Reach::Sites(sites) => sites.contains(&link.host.site()),
+            Reach::Hosts(hosts) => hosts.contains(&link.host),
+            // A sitemap lies where its host likes it; what it lists is held to the prefix.
+            Reach::Prefixes(_, hosts) if link.sitemap => hosts.contains(&link.host),
+            Reach::Prefixes(prefixes, hosts) => {
+                hosts.contains(&link.host)
+                    && link
+                        .url
+                        .match_indices('/')
+                        .any(|(at, _)| link.url.get(..=at).is_some_and(|prefix| prefixes.contains(prefix)))
+            }
+        }
+    }
+}
+
+/// One crawl.
+#[derive(Debug)]
+struct Crawl {
+    record: CrawlRecord,
+    reach: Reach,
+    /// Sites entered, where their number is limited.
+    sites: Set<SiteId>,
+    /// Permits given for its entries that are not done with, and those of them that may become pages.
+    flights: u64,
+    pages_in_flight: u64,
+    /// Hosts whose next entry waits for one of those to come back.
+    parked: BTreeSet<HostId>,
+    /// Commits since the record changed.
+    unwritten: Option<usize>,
+    /// Bytes of seeds, roughly what writing the record costs.
+    weight: usize,
+}
+
+impl Crawl {
+    fn new(record: CrawlRecord) -> Crawl {
+        let weight = record.seeds.iter().map(String::len).sum();
+        Crawl {
+            reach: Reach::new(record.scope),
+            record,
+            sites: Set::default(),
+            flights: 0,
+            pages_in_flight: 0,
+            parked: BTreeSet::new(),
+            unwritten: None,
+            weight,
+        }
+    }
+
+    fn touch(&mut self) {
+        self.unwritten.get_or_insert(0);
+    }
+
+    /// Pages that may still be asked for.
+    fn pages_left(&self) -> u64 {
+        let max = self.record.max_pages.unwrap_or(u64::MAX);
+        max.saturating_sub(self.record.fetched).saturating_sub(self.pages_in_flight)
+    }
+
+    fn over(&self) -> bool {
+        self.record.ended.is_some()
+    }
+
+    fn enter(&mut self, site: SiteId) -> bool {
+        let Some(max) = self.record.max_sites else { return true };
+        if self.sites.contains(&site) {
+            return true;
+        }
+        if self.sites.len() as u64 >= max {
+            return false;
+        }
+        self.sites.insert(site)
+    }
+}
+
+/// A crawl as people see it.
+#[derive(Clone, Copy, Debug)]
+pub struct CrawlView<'a> {
+    /// Its record, with the present counts.
+    pub record: &'a CrawlRecord,
+    /// Requests for its entries that are not done with.
+    pub in_flight: u64,
+    /// Whether nothing that was never tried is left of it, or it was ended and nothing is in flight.
+    pub done: bool,
+}
+
+/// What a response was, for the counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tally {
+    /// A page.
+    Fetched,
+    /// No page for good.
+    Failed,
+    /// Not asked for.
+    Excluded,
+}
+
+/// All crawls.
+#[derive(Debug, Default)]
+pub struct Crawls {
+    map: BTreeMap<CrawlId, Crawl>,
+    times: BTreeSet<(Instant, CrawlId)>,
+}
+
+impl Crawls {
+    /// A crawl as it was written down. `queued` are the sites that have queues: which of them it had entered was not
+    /// written down, so it counts all as entered.
+    pub fn restore(&mut self, record: CrawlRecord, queued: &[SiteId]) {
+        let rules = canon::Rules::default();
+        let mut crawl = Crawl::new(record);
+        for seed in crawl.record.seeds.clone() {
+            if let Ok(canon) = rules.canonical(&seed, None) {
+                crawl.reach.extend(canon.host_id(), &seed);
+                crawl.sites.insert(canon.site_id());
+            }
+        }
+        if crawl.record.max_sites.is_some() {
+            for &site in queued {
+                crawl.enter(site);
+            }
+        }
+        self.insert(crawl);
+    }
+
+    /// A crawl begins.
+    pub fn begin(&mut self, id: CrawlId, spec: &CrawlSpec, now: Instant) {
+        let record = CrawlRecord {
+            id,
+            seeds: spec.seeds.iter().map(|seed| seed.url.clone()).collect(),
+            scope: spec.scope,
+            max_depth: spec.max_depth,
+            max_pages: spec.max_pages,
+            max_sites: spec.max_sites,
+            until: spec.max_time.map(|time| now + time),
+            started: now,
+            ..CrawlRecord::default()
+        };
+        let mut crawl = Crawl::new(record);
+        for seed in &spec.seeds {
+            crawl.reach.extend(seed.host, &seed.url);
+            crawl.enter(seed.host.site());
+        }
+        crawl.touch();
+        self.insert(crawl);
+    }
+
+    fn insert(&mut self, crawl: Crawl) {
+        let id = crawl.record.id;
+        if let (Some(until), None) = (crawl.record.until, &crawl.record.ended) {
+            self.times.insert((until, id));
+        }
+        self.map.insert(id, crawl);
+    }
+
+    /// Ends a crawl; returns the hosts that waited for it.
+    pub fn end(&mut self, id: CrawlId, why: &str) -> Vec<HostId> {
+        let Some(crawl) = self.map.get_mut(&id) else { return Vec::new() };
+        if let Some(until) = crawl.record.until {
+            self.times.remove(&(until, id));
+        }
+        if crawl.over() {
+            return Vec::new();
+        }
+        crawl.record.ended = Some(why.to_owned());
+        crawl.touch();
+        std::mem::take(&mut crawl.parked).into_iter().collect()
+    }
+
+    /// The first crawl whose time is over.
+    pub fn timed_out(&self, now: Instant) -> Option<CrawlId> {
+        self.times.first().filter(|(until, _)| *until <= now).map(|&(_, id)| id)
+    }
+
+    /// When the next crawl's time is over.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.times.first().map(|&(until, _)| until)
+    }
+
+    /// What its crawl makes of an entry whose turn it is.
+    pub fn judge(&mut self, item: &QueueItem) -> Judgement {
+        let Some(crawl) = self.map.get_mut(&item.entry.crawl).filter(|crawl| !crawl.over()) else {
+            return Judgement::Drop(Dropped::CrawlOver);
+        };
+        if counts_as_page(&item.entry) && crawl.pages_left() == 0 {
+            crawl.parked.insert(item.key.host);
+            return Judgement::Park;
+        }
+        Judgement::Go
+    }
+
+    /// A permit was given for an entry.
+    pub fn given(&mut self, entry: &QueueEntry) {
+        if let Some(crawl) = self.map.get_mut(&entry.crawl) {
+            crawl.flights += 1;
+            crawl.pages_in_flight += u64::from(counts_as_page(entry));
+        }
+    }
+
+    /// A permit is done with, and this came of it. Returns the hosts that may go on now.
+    pub fn landed(&mut self, entry: &QueueEntry, tally: Option<Tally>) -> Vec<HostId> {
+        let Some(crawl) = self.map.get_mut(&entry.crawl) else { return Vec::new() };
+        crawl.flights = crawl.flights.saturating_sub(1);
+        crawl.pages_in_flight = crawl.pages_in_flight.saturating_sub(u64::from(counts_as_page(entry)));
+        self.count(entry, tally);
+        self.freed(entry.crawl)
+    }
+
+    /// An entry became what the tally says.
+    pub fn count(&mut self, entry: &QueueEntry, tally: Option<Tally>) {
+        let (Some(crawl), Some(tally)) = (self.map.get_mut(&entry.crawl), tally) else { return };
+        if !counts_as_page(entry) {
+            return;
+        }
+        match tally {
+            Tally::Fetched => crawl.record.fetched += 1,
+            Tally::Failed => crawl.record.failed += 1,
+            Tally::Excluded => crawl.record.excluded += 1,
+        }
+        crawl.touch();
+    }
+
+    fn freed(&mut self, id: CrawlId) -> Vec<HostId> {
+        let Some(crawl) = self.map.get_mut(&id) else { return Vec::new() };
+        if crawl.record.max_pages.is_some_and(|max| crawl.record.fetched >= max) {
+            return self.end(id, "page limit");
+        }
+        let left = usize::try_from(crawl.pages_left()).unwrap_or(usize::MAX).min(crawl.parked.len());
+        (0..left).filter_map(|_| crawl.parked.pop_first()).collect()
+    }
+
+    /// An entry is done with that had never been tried.
+    pub fn tried(&mut self, id: CrawlId) {
+        if let Some(crawl) = self.map.get_mut(&id) {
+            crawl.record.untried = crawl.record.untried.saturating_sub(1);
+        }
+    }
+
+    /// So many of its URLs were new.
+    pub fn admitted(&mut self, id: CrawlId, count: u64) {
+        if let Some(crawl) = self.map.get_mut(&id) {
+            crawl.record.admitted += count;
+            crawl.record.untried += count;
+        }
+    }
+
+    /// Whether links may be admitted to it.
+    pub fn open(&self, id: CrawlId) -> bool {
+        self.map.get(&id).is_some_and(|crawl| !crawl.over())
+    }
+
+    /// Whether a link found so many steps from a seed is within its scope and depth.
+    pub fn reaches(&self, id: CrawlId, link: &FoundLink, depth: u16) -> bool {
+        let Some(crawl) = self.map.get(&id) else { return false };
+        let near = match crawl.record.max_depth {
+            // What a sitemap lists has no distance from a seed.
+            Some(_) if link.sitemap => false,
+            Some(max) => depth <= max,
+            None => true,
+        };
+        near && crawl.reach.holds(link)
+    }
+
+    /// Whether a URL of this site may be admitted to it; from then on the site counts.
+    pub fn enters(&mut self, id: CrawlId, site: SiteId) -> bool {
+        self.map.get_mut(&id).is_some_and(|crawl| crawl.enter(site))
+    }
+
+    /// A seed redirects: what it leads to is a seed too, also for the scope, and stays so after a restart.
+    pub fn extend(&mut self, id: CrawlId, target: &FoundLink) {
+        let Some(crawl) = self.map.get_mut(&id) else { return };
+        if crawl.record.scope == Scope::Any || crawl.reach.holds(target) {
+            return;
+        }
+        crawl.reach.extend(target.host, &target.url);
+        crawl.weight += target.url.len();
+        crawl.record.seeds.push(target.url.clone());
+        crawl.touch();
+    }
+
+    /// The record, if it is to be written along with a commit of this crawl now.
+    pub fn write_out(&mut self, id: CrawlId) -> Option<CrawlRecord> {
+        let crawl = self.map.get_mut(&id)?;
+        let waited = crawl.unwritten?;
+        let quiet = crawl.flights == 0 && crawl.record.untried == 0;
+        if waited >= crawl.weight / BYTES_PER_COMMIT || quiet || crawl.over() {
+            crawl.unwritten = None;
+            return Some(crawl.record.clone());
+        }
+        crawl.unwritten = Some(waited + 1);
+        None
+    }
+
+    /// The record, if it changed since it was written.
+    pub fn write_now(&mut self, id: CrawlId) -> Option<CrawlRecord> {
+        let crawl = self.map.get_mut(&id)?;
+        crawl.unwritten.take().map(|_| crawl.record.clone())
+    }
+
+    /// Whether nothing untried is left of any crawl.
+    pub fn idle(&self) -> bool {
+        self.map.values().all(done)
+    }
+
+    /// All of them.
+    pub fn views(&self) -> impl Iterator<Item = CrawlView<'_>> {
+        self.map.values().map(|crawl| CrawlView {
+            record: &crawl.record,
+            in_flight: crawl.flights,
+            done: done(crawl),
+        })
+    }
+}
+
+fn done(crawl: &Crawl) -> bool {
+    if crawl.over() { crawl.flights == 0 } else { crawl.record.untried == 0 }
+}
+
+/// Whether an entry counts against the limit of pages: a page, for the first time.
+fn counts_as_page(entry: &QueueEntry) -> bool {
+    entry.kind == EntryKind::Page && !entry.revisit
+}
+
+#[cfg(test)]
+#[path = "crawls_tests.rs"]
+mod tests;

@@ -1,0 +1,112 @@
+//! The web of the demo: what a peer crawls that was given neither a seed nor leave to crawl the real web.
+
+use anthill_node::settings::{Origin, Settings};
+use anthill_web::{Log, Server, Web, WebSettings, serve};
+use anyhow::Context;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Between requests to one host of the demo, unless somebody set it: polite enough to be watched.
+const HOST_DELAY: Duration = Duration::from_millis(100);
+/// Requests remembered: nobody asks for more.
+const REMEMBERED: usize = 1_000;
+
+/// A web that is served until this is dropped.
+pub struct Demo {
+    _stop: oneshot::Sender<()>,
+}
+
+/// Whether the peer was given nothing to crawl and no way to: no seed, no contact, no address for any host.
+pub fn is_wanted(settings: &Settings) -> bool {
+    settings.seeds.is_empty()
+        && settings.contact.is_none()
+        && settings.resolve.is_empty()
+        && !settings.allow_private
+}
+
+/// Serves the web on loopback, and sets seeds and addresses to it.
+///
+/// # Errors
+/// When it cannot be served.
+pub fn start(settings: &mut Settings) -> anyhow::Result<Demo> {
+    let (stop, stopped) = oneshot::channel::<()>();
+    let (started, start) = mpsc::channel();
+    let serving = move || -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let begun = begin().await;
+            let failed = begun.is_err();
+            let (server, told) = match begun {
+                Ok((server, seeds, resolve)) => (Some(server), Ok((seeds, resolve))),
+                Err(error) => (None, Err(error)),
+            };
+            if started.send(told).is_ok() && !failed {
+                // Ends when the sender is dropped.
+                let _ = stopped.await;
+            }
+            drop(server);
+        });
+        Ok(())
+    };
+    std::thread::Builder::new()
+        .name("demo-web".to_owned())
+        .spawn(serving)
+        .context("no thread for the demo's web")?;
+    let (seeds, resolve) = start.recv().context("the demo's web did not start")??;
+    settings.seeds = seeds;
+    for text in &resolve {
+        settings.resolve.push(text.parse().context("the demo's web names an address that is none")?);
+    }
+    if settings.origins.of("host_delay") == Origin::Default {
+        settings.host_delay = HOST_DELAY;
+        settings.ip_delay = Duration::ZERO;
+    }
+    eprintln!(
+        "No seed and no contact was given, so this peer crawls a small web of its own, for you to try.\n\
+         To crawl the real one:\n\n    anthill node --contact you@example.org --seed https://example.org/\n"
+    );
+    Ok(Demo { _stop: stop })
+}
+
+async fn begin() -> anyhow::Result<(Server, Vec<String>, Vec<String>)> {
+    let web = Web::new(WebSettings::demo()).context("the demo's web")?;
+    let (seeds, addresses) = (web.seeds(), web.addresses());
+    let web = Arc::new(web);
+    let server = serve(web.clone(), &addresses, 0, Arc::new(Log::new(REMEMBERED)))
+        .await
+        .context("the demo's web cannot be served on loopback")?;
+    let resolve = web.resolve_flags(server.addresses());
+    Ok((server, seeds, resolve))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_demo_is_for_who_gave_nothing_to_crawl() {
+        let nothing = Settings::with_data(Path::new("/d"));
+        assert!(is_wanted(&nothing));
+        for settings in [
+            Settings { seeds: vec!["http://a.test/".to_owned()], ..nothing.clone() },
+            Settings { contact: Some("a@b.test".to_owned()), ..nothing.clone() },
+            Settings { resolve: vec!["*.test=127.0.0.1:1".parse().expect("valid")], ..nothing.clone() },
+            Settings { allow_private: true, ..nothing.clone() },
+        ] {
+            assert!(!is_wanted(&settings));
+        }
+    }
+
+    #[test]
+    fn the_demo_gives_the_peer_seeds_and_where_to_find_them() {
+        let mut settings = Settings::with_data(Path::new("/d"));
+        let demo = start(&mut settings).expect("served");
+        assert!(!settings.seeds.is_empty() && !settings.resolve.is_empty());
+        let address = settings.resolve[0].address;
+        assert!(address.ip().is_loopback());
+        assert!(std::net::TcpStream::connect(address).is_ok());
+        drop(demo);
+    }
+}

@@ -1,0 +1,73 @@
+//! `anthill explain`: the life of one URL.
+
+use crate::ask::{Target, wait_for};
+use crate::failure::Failure;
+use crate::human::{Page, bytes, json_line};
+use anthill_node::api::types::Explanation;
+use std::process::ExitCode;
+
+/// Which URL.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The URL
+    url: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Shows it.
+///
+/// # Errors
+/// When no node answers, or it is no URL.
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let node = args.target.node()?;
+    let answer = wait_for(node.get(&["explain"], &[("url", args.url)]))?;
+    if args.json {
+        json_line(answer.text());
+    } else {
+        let mut page = Page::new();
+        write(&mut page, &answer.read()?);
+        page.show();
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(page: &mut Page, e: &Explanation) {
+    page.bold(&e.url);
+    page.field("state", if e.why.is_empty() { e.state.clone() } else { format!("{}: {}", e.state, e.why) });
+    page.field_if("next fetch", &e.next_at);
+    page.field("site", format!("{} (host {}, slot {})", e.site, e.host, e.slot));
+    page.field("owner", &e.owner);
+    page.field_if("holder", &e.holder);
+    let verdict = e.robots_allowed.map(|allowed| if allowed { "allowed" } else { "forbidden" });
+    let rule = e.robots_rule.as_deref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+    page.field("robots.txt", format!("{}{rule}", verdict.unwrap_or("not known yet")));
+    page.field("filters", &e.filter);
+    page.field_if("excluded", &e.exclusion.as_ref().map(|x| format!("{} {}", x.pattern, x.reason)));
+    page.field_if("crawl", &e.crawl);
+    page.field_if("depth", &e.depth);
+    page.field_if("found on", &e.found_on);
+    page.field_if("found at", &e.first_seen_at);
+    page.field_if("revisit", &e.revisit_at);
+    page.field("index", if e.indexed { "in it" } else { "not in it" });
+    page.field("linked from", format!("{} sites", e.inlinks));
+    if let Some(last) = &e.last {
+        page.field_if("title", &last.title);
+        page.field("fetched", format!("{}, {}", last.at, bytes(last.bytes)));
+        page.field_if("changed", &last.changed_at);
+        page.field_if("language", &last.lang);
+        let text = format!("{} characters, {} images, {} links", last.text_chars, last.images, last.links);
+        page.field("text", text);
+    }
+    if e.attempts_total > 0 {
+        page.field("attempts", e.attempts_total);
+    }
+    for attempt in &e.attempts {
+        let status = attempt.status.map(|s| format!(" {s}")).unwrap_or_default();
+        let size = bytes(attempt.bytes);
+        page.line(&format!("  {}{status} {} ({size}, {} ms)", attempt.at, attempt.outcome, attempt.took_ms));
+    }
+}

@@ -1,0 +1,170 @@
+//! When a host may be asked again.
+
+use super::Config;
+use super::backoff;
+use crate::time::Instant;
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+
+/// Public hosts wait at least this, whatever the settings say.
+pub const PUBLIC_HOST_DELAY: Duration = Duration::from_millis(500);
+/// Public addresses wait at least this between sendings.
+pub const PUBLIC_IP_DELAY: Duration = Duration::from_millis(100);
+/// Failures in a row after which a host counts as down: its queue is put off instead of waited for. With the
+/// default base that is after about four minutes.
+pub const PATIENCE: u8 = 3;
+/// A host that asked for a longer pause than this counts as down until then.
+pub const LONG_PAUSE: Duration = Duration::from_secs(600);
+/// A host that answers with trouble waits at least this, doubled each time.
+const STRAINED_DELAY: Duration = Duration::from_millis(250);
+/// And at most this, or its own delay if that is longer.
+const STRAINED_MAX: Duration = Duration::from_secs(60);
+
+/// A host's timing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pace {
+    /// When its last response ended; zero if none did.
+    pub last_end: Instant,
+    /// No request before, because of a failure or of `Retry-After`.
+    pub hold_until: Instant,
+    /// Delay asked for by robots.txt, in milliseconds; zero if none.
+    pub crawl_delay_ms: u64,
+    /// Failures in a row that count against the host.
+    pub failures: u8,
+    /// Answers with trouble in a row.
+    pub strain: u8,
+}
+
+impl Pace {
+    /// From the end of a response to the next request.
+    pub fn delay(&self, config: &Config, public: bool) -> Duration {
+        let floor = if public { PUBLIC_HOST_DELAY } else { Duration::ZERO };
+        let delay = config.host_delay.max(floor).max(Duration::from_millis(self.crawl_delay_ms));
+        if self.strain == 0 {
+            return delay;
+        }
+        let doubled = delay.max(STRAINED_DELAY).saturating_mul(1 << u32::from(self.strain).min(16));
+        doubled.min(delay.max(STRAINED_MAX))
+    }
+
+    /// The earliest time of the next request.
+    pub fn next(&self, config: &Config, public: bool) -> Instant {
+        if self.last_end == Instant::ZERO {
+            return self.hold_until;
+        }
+        (self.last_end + self.delay(config, public)).max(self.hold_until)
+    }
+
+    /// Whether the host counts as down: its entries are put off rather than waited for.
+    pub fn down(&self, now: Instant) -> bool {
+        now < self.hold_until
+            && self.failures > 0
+            && (self.failures > PATIENCE || self.hold_until.since(self.last_end) > LONG_PAUSE)
+    }
+
+    /// The host answered well.
+    pub fn well(&mut self) {
+        self.failures = 0;
+        self.strain = 0;
+    }
+
+    /// The host answered with trouble.
+    pub fn strained(&mut self) {
+        self.strain = self.strain.saturating_add(1);
+    }
+
+    /// The host failed, and perhaps asked for a pause, counted from `at`.
+    pub fn failed(&mut self, at: Instant, asked: Option<Duration>, config: &Config, rng: &mut ChaCha8Rng) {
+        self.failures = self.failures.saturating_add(1);
+        let wait = match asked {
+            // What a host asks for is kept; a little more, so that not all come back at one moment.
+            Some(asked) if self.failures <= 1 => {
+                asked.saturating_add(backoff::jitter(asked.min(Duration::from_secs(60)) / 16, rng))
+            }
+            _ => backoff::delay(self.failures, config.backoff_base, config.backoff_max, rng)
+                .max(asked.unwrap_or_default()),
+        };
+        self.hold_until = self.hold_until.max(at + wait);
+    }
+
+    /// The host's name does not exist: it is down at once.
+    pub fn unknown_name(&mut self, at: Instant, config: &Config, rng: &mut ChaCha8Rng) {
+        self.failures = self.failures.max(PATIENCE);
+        self.failed(at, None, config, rng);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::rand_core::SeedableRng;
+
+    fn config(host_delay_ms: u64) -> Config {
+        Config { host_delay: Duration::from_millis(host_delay_ms), ..Config::default() }
+    }
+
+    const T: Instant = Instant(1_000_000_000);
+
+    #[test]
+    fn a_public_host_waits_at_least_half_a_second_and_a_local_one_what_the_setting_says() {
+        let pace = Pace { last_end: T, ..Pace::default() };
+        assert_eq!(pace.next(&config(0), true), T + PUBLIC_HOST_DELAY);
+        assert_eq!(pace.next(&config(0), false), T);
+        assert_eq!(pace.next(&config(2_000), true), T + Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_host_never_asked_waits_for_nothing() {
+        assert_eq!(Pace::default().next(&config(1_000), true), Instant::ZERO);
+    }
+
+    #[test]
+    fn the_longest_of_delay_crawl_delay_and_hold_counts() {
+        let mut pace = Pace { last_end: T, crawl_delay_ms: 7_000, ..Pace::default() };
+        assert_eq!(pace.next(&config(1_000), true), T + Duration::from_secs(7));
+        pace.hold_until = T + Duration::from_secs(9);
+        assert_eq!(pace.next(&config(1_000), true), T + Duration::from_secs(9));
+    }
+
+    #[test]
+    fn retry_after_is_never_cut_short() {
+        let mut rng = ChaCha8Rng::from_seed([3; 32]);
+        let mut pace = Pace { last_end: T, ..Pace::default() };
+        for _ in 0..6 {
+            pace.failed(T, Some(Duration::from_secs(77)), &config(0), &mut rng);
+            assert!(pace.hold_until >= T + Duration::from_secs(77));
+        }
+    }
+
+    #[test]
+    fn a_host_is_down_when_patience_ends_and_only_until_its_time() {
+        let mut rng = ChaCha8Rng::from_seed([3; 32]);
+        let mut pace = Pace { last_end: T, ..Pace::default() };
+        for _ in 0..PATIENCE {
+            pace.failed(T, None, &config(0), &mut rng);
+            assert!(!pace.down(T));
+        }
+        pace.failed(T, None, &config(0), &mut rng);
+        assert!(pace.down(T));
+        assert!(!pace.down(pace.hold_until));
+        pace.well();
+        assert!(!pace.down(T));
+    }
+
+    #[test]
+    fn trouble_slows_a_host_down_and_an_answer_restores_it() {
+        let mut pace = Pace { last_end: T, ..Pace::default() };
+        let plain = pace.delay(&config(1_000), true);
+        pace.strained();
+        assert_eq!(pace.delay(&config(1_000), true), plain * 2);
+        for _ in 0..300 {
+            pace.strained();
+        }
+        assert_eq!(pace.delay(&config(1_000), true), STRAINED_MAX);
+        pace.crawl_delay_ms = 90_000;
+        assert_eq!(pace.delay(&config(1_000), true), Duration::from_secs(90));
+        pace.well();
+        pace.crawl_delay_ms = 0;
+        assert_eq!(pace.delay(&config(1_000), true), plain);
+    }
+}

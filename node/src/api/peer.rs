@@ -1,0 +1,74 @@
+//! What the API needs of a peer. Everything behind it is somebody else's.
+
+use super::types::{
+    ConfigReport, CrawlAccepted, CrawlProgress, CrawlRequest, Excluded, ExclusionChange, Exclusions,
+    Explanation, ExportRequest, ImportReport, Lexicon, Peers, SearchRequest, SearchResults, SiteReport,
+    Status,
+};
+use bytes::Bytes;
+use futures_util::Stream;
+use std::future::Future;
+use std::pin::Pin;
+use thiserror::Error;
+
+/// An answer to come.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, PeerError>> + Send + 'a>>;
+/// Bytes to come: of an export, or of an archive to import.
+pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, PeerError>> + Send>>;
+
+/// Why a peer gives no answer. The text is shown to people and says the remedy.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum PeerError {
+    /// What was asked makes no sense.
+    #[error("{0}")]
+    Bad(String),
+    /// There is no such thing.
+    #[error("{0}")]
+    NotFound(String),
+    /// It makes sense, but not as things are: no contact for public addresses, a bound reached.
+    #[error("{0}")]
+    Conflict(String),
+    /// Not now: shutting down, disk full, too many at once.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Not able to, through a fault of the peer's own.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// A peer, as the API sees it.
+///
+/// Implementations answer from any thread and do not block it: what reads disk goes to a thread of its own. An
+/// answer that is no longer wanted is dropped, so work that must be finished does not live in the future itself.
+pub trait Peer: Send + Sync + 'static {
+    /// This peer at a glance.
+    fn status(&self) -> Answer<'_, Status>;
+    /// The peers of the swarm, this one first.
+    fn peers(&self) -> Answer<'_, Peers>;
+    /// A site, by any name of it (a host's name will do). Not found: a site nothing is known of.
+    fn site(&self, site: String) -> Answer<'_, SiteReport>;
+    /// The life of a URL, as typed. An unknown one has the state `unknown`. Bad: no URL.
+    fn explain(&self, url: String) -> Answer<'_, Explanation>;
+    /// A term of the index; one that is nowhere has a `df` of 0.
+    fn lexicon(&self, term: String) -> Answer<'_, Lexicon>;
+    /// Answer to a query, of which `n` and `offset` are within the API's bounds.
+    fn search(&self, request: SearchRequest) -> Answer<'_, SearchResults>;
+    /// Begins a crawl. Conflict: none of the seeds may be crawled as things are.
+    fn crawl(&self, request: CrawlRequest) -> Answer<'_, CrawlAccepted>;
+    /// How far a crawl came.
+    fn crawl_progress(&self, crawl: u64) -> Answer<'_, CrawlProgress>;
+    /// Ends a crawl: no more permits; what is in flight ends by itself.
+    fn end_crawl(&self, crawl: u64) -> Answer<'_, CrawlProgress>;
+    /// Exclusions in force.
+    fn exclusions(&self) -> Answer<'_, Exclusions>;
+    /// Makes an exclusion or takes one back. Not found: nothing to take back. Bad: no pattern.
+    fn change_exclusion(&self, change: ExclusionChange) -> Answer<'_, Excluded>;
+    /// Begins an export. An error after the first byte breaks the stream off.
+    fn export(&self, request: ExportRequest) -> Answer<'_, ByteStream>;
+    /// Reads an archive (WARC or ARC, plain or gzip) to its end; `name` is for messages.
+    fn import(&self, name: String, archive: ByteStream) -> Answer<'_, ImportReport>;
+    /// Settings in force ([`crate::settings::Settings`] has `report`).
+    fn config(&self) -> Answer<'_, ConfigReport>;
+    /// Metrics as Prometheus reads them ([`crate::metrics::Metrics`] has `text`).
+    fn metrics(&self) -> Answer<'_, String>;
+}

@@ -1,0 +1,145 @@
+//! A peer in memory, that answers with what it was given and remembers what it was asked.
+
+use crate::api::types::*;
+use crate::api::{Answer, ByteStream, Peer, PeerError};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What it was asked.
+#[derive(Default)]
+pub struct Fake {
+    pub searches: Mutex<Vec<SearchRequest>>,
+    pub crawls: Mutex<Vec<CrawlRequest>>,
+    pub changes: Mutex<Vec<ExclusionChange>>,
+    pub exports: Mutex<Vec<ExportRequest>>,
+    pub imports: Mutex<Vec<(String, usize)>>,
+}
+
+fn ready<T: Send + 'static>(value: Result<T, PeerError>) -> Answer<'static, T> {
+    Box::pin(async move { value })
+}
+
+pub fn hit(rank: u64) -> Hit {
+    Hit {
+        rank,
+        url: format!("http://a.test/{rank}?a=1&b=\"2\""),
+        title: format!("Ants & <bees> {rank}"),
+        snippet: "all about <b>ants</b> &amp; <script>alert(1)</script>".to_owned(),
+        score: 1.5,
+        lang: Some("en".to_owned()),
+        fetched_at: Some("2026-11-20T12:00:00Z".to_owned()),
+        peer: "12D3Koo".to_owned(),
+        also: vec!["http://b.test/".to_owned()],
+    }
+}
+
+impl Peer for Fake {
+    fn status(&self) -> Answer<'_, Status> {
+        let pages = Pages { indexed: 12_345, ..Pages::default() };
+        ready(Ok(Status { peer_id: "12D3Koo".to_owned(), pages, idle: true, ..Status::default() }))
+    }
+    fn peers(&self) -> Answer<'_, Peers> {
+        ready(Ok(Peers { peers: vec![PeerEntry { this: true, ..PeerEntry::default() }] }))
+    }
+    fn site(&self, site: String) -> Answer<'_, SiteReport> {
+        ready(match site.as_str() {
+            "nowhere.test" => Err(PeerError::NotFound("nothing is known of nowhere.test".to_owned())),
+            "broken.test" => Err(PeerError::Internal("the store cannot be read".to_owned())),
+            _ => Ok(SiteReport { site, ..SiteReport::default() }),
+        })
+    }
+    fn explain(&self, url: String) -> Answer<'_, Explanation> {
+        ready(Ok(Explanation { url, state: "unknown".to_owned(), ..Explanation::default() }))
+    }
+    fn lexicon(&self, term: String) -> Answer<'_, Lexicon> {
+        ready(Ok(Lexicon { term, df: 2, ..Lexicon::default() }))
+    }
+    fn search(&self, request: SearchRequest) -> Answer<'_, SearchResults> {
+        Box::pin(async move {
+            if request.query == "slow" {
+                tokio::time::sleep(Duration::from_secs(3_600)).await;
+            }
+            if request.query == "down" {
+                return Err(PeerError::Unavailable("the index is being <rebuilt>".to_owned()));
+            }
+            let none = request.query == "nothing";
+            let first = request.offset as u64 + 1;
+            let hits = if none { Vec::new() } else { (first..first + request.n as u64).map(hit).collect() };
+            let results = SearchResults {
+                query: request.query.clone(),
+                total: if none { 0 } else { 42 },
+                took_ms: 1.25,
+                coverage: Coverage {
+                    complete: true,
+                    peers_asked: 1,
+                    peers_answered: 1,
+                    ..Coverage::default()
+                },
+                hits,
+                notes: Vec::new(),
+            };
+            self.searches.lock().expect("lock").push(request);
+            Ok(results)
+        })
+    }
+    fn crawl(&self, request: CrawlRequest) -> Answer<'_, CrawlAccepted> {
+        let (accepted, refused): (Vec<_>, Vec<_>) =
+            request.seeds.iter().cloned().partition(|s| s.starts_with("http"));
+        let refused = refused.into_iter().map(|url| Refused { url, reason: "no URL".to_owned() }).collect();
+        self.crawls.lock().expect("lock").push(request);
+        ready(Ok(CrawlAccepted { crawl: 7, accepted, refused }))
+    }
+    fn crawl_progress(&self, crawl: u64) -> Answer<'_, CrawlProgress> {
+        ready(match crawl {
+            7 => Ok(CrawlProgress { crawl, done: true, ..CrawlProgress::default() }),
+            _ => Err(PeerError::NotFound(format!("there is no crawl {crawl}"))),
+        })
+    }
+    fn end_crawl(&self, crawl: u64) -> Answer<'_, CrawlProgress> {
+        ready(Ok(CrawlProgress {
+            crawl,
+            ended: Some("somebody's word".to_owned()),
+            ..CrawlProgress::default()
+        }))
+    }
+    fn exclusions(&self) -> Answer<'_, Exclusions> {
+        ready(Ok(Exclusions {
+            exclusions: vec![Exclusion { pattern: "a.test".to_owned(), ..Exclusion::default() }],
+        }))
+    }
+    fn change_exclusion(&self, change: ExclusionChange) -> Answer<'_, Excluded> {
+        let done = Excluded { pattern: change.pattern.clone(), in_force: !change.take_back, purged: 3 };
+        self.changes.lock().expect("lock").push(change);
+        ready(Ok(done))
+    }
+    fn export(&self, request: ExportRequest) -> Answer<'_, ByteStream> {
+        let endless = request.warc_name == "endless.warc";
+        self.exports.lock().expect("lock").push(request);
+        if endless {
+            let first = stream::iter([Ok(Bytes::from_static(b"first"))]);
+            let stream: ByteStream = Box::pin(first.chain(stream::pending()));
+            return ready(Ok(stream));
+        }
+        let parts = (0..1_000).map(|i| Ok(Bytes::from(format!("line {i}\n"))));
+        let stream: ByteStream = Box::pin(stream::iter(parts));
+        ready(Ok(stream))
+    }
+    fn import(&self, name: String, mut archive: ByteStream) -> Answer<'_, ImportReport> {
+        Box::pin(async move {
+            let mut bytes = 0;
+            while let Some(part) = archive.next().await {
+                bytes += part?.len();
+            }
+            self.imports.lock().expect("lock").push((name.clone(), bytes));
+            Ok(ImportReport { name, pages: 1, ..ImportReport::default() })
+        })
+    }
+    fn config(&self) -> Answer<'_, ConfigReport> {
+        ready(Ok(crate::settings::Settings::with_data(std::path::Path::new("/d")).report()))
+    }
+    fn metrics(&self) -> Answer<'_, String> {
+        ready(Ok(crate::metrics::Metrics::new().text()))
+    }
+}

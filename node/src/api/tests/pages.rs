@@ -1,0 +1,145 @@
+//! The search page as a browser gets it.
+
+use super::Server;
+use reqwest::header;
+
+async fn page(server: &Server, path: &str) -> (u16, String) {
+    let response = server.get(path).header(header::ACCEPT, "text/html").send().await.expect("answer");
+    (response.status().as_u16(), response.text().await.expect("body"))
+}
+
+#[tokio::test]
+async fn the_start_asks_for_a_query_and_says_how_much_there_is() {
+    let server = Server::start().await;
+    let (status, html) = page(&server, "/").await;
+    assert_eq!(status, 200);
+    assert!(html.contains("<form role=\"search\" action=\"/search\" method=\"get\">"));
+    assert!(html.contains("12,345 pages can be found"));
+    assert!(html.contains(" autofocus"));
+}
+
+#[tokio::test]
+async fn results_are_shown_and_nothing_in_them_is_markup() {
+    let server = Server::start().await;
+    let (status, html) = page(&server, "/search?q=%3Cscript%3E%22ants").await;
+    assert_eq!(status, 200);
+    assert!(!html.contains("<script"), "{html}");
+    assert!(html.contains("<title>&lt;script&gt;&quot;ants – Anthill</title>"));
+    assert!(html.contains("value=\"&lt;script&gt;&quot;ants\""));
+    assert!(html.contains("all about <b>ants</b> &amp; &lt;script&gt;"));
+    assert!(html.contains(
+        "<a href=\"http://a.test/1?a=1&amp;b=&quot;2&quot;\" rel=\"noreferrer\">Ants &amp; &lt;bees&gt; 1</a>"
+    ));
+    assert!(html.contains("<time datetime=\"2026-11-20T12:00:00Z\""));
+    assert!(html.contains("42 pages (0.001 s)"));
+    assert!(html.contains("nothing that was crawled is missing"));
+}
+
+#[tokio::test]
+async fn results_are_leafed_through() {
+    let server = Server::start().await;
+    let (_, first) = page(&server, "/search?q=a%26b").await;
+    assert!(first.contains("rel=\"next\" accesskey=\"n\" href=\"/search?q=a%26b&amp;offset=10\""), "{first}");
+    assert!(!first.contains("rel=\"prev\""));
+    let (_, second) = page(&server, "/search?q=a%26b&offset=10").await;
+    assert!(second.contains("rel=\"prev\"") && second.contains("href=\"/search?q=a%26b\""));
+    assert!(second.contains("<ol class=\"hits\" start=\"11\">"));
+    assert!(second.contains("42 pages, 11 to 20"));
+    let (_, last) = page(&server, "/search?q=a&offset=40").await;
+    assert!(!last.contains("rel=\"next\""));
+}
+
+#[tokio::test]
+async fn nothing_found_and_no_answer_say_so() {
+    let server = Server::start().await;
+    let (status, html) = page(&server, "/search?q=nothing").await;
+    assert_eq!(status, 200);
+    assert!(html.contains("Nothing was found"));
+    let (status, html) = page(&server, "/search?q=down").await;
+    assert_eq!(status, 503);
+    assert!(html.contains("role=\"alert\">the index is being &lt;rebuilt&gt;"));
+    let (status, _) = page(&server, "/search?q=a&n=1000").await;
+    assert_eq!(status, 400);
+    let empty = server.get("/search?q=+").send().await.expect("answer");
+    assert_eq!(
+        (empty.status().as_u16(), &empty.headers()[header::LOCATION]),
+        (303, &"/".parse().expect("value"))
+    );
+}
+
+#[tokio::test]
+async fn the_same_path_gives_json_to_who_asks_for_it() {
+    let server = Server::start().await;
+    let request = |q: &str| server.get(q).header(header::ACCEPT, "application/json");
+    let (status, body) = server.json(request("/search?q=ants")).await;
+    assert_eq!((status, body["hits"].as_array().map(Vec::len)), (200, Some(10)));
+    let (_, api) = server.json(server.get("/api/v1/search?q=ants")).await;
+    assert_eq!(body, api);
+    let (status, body) = server.json(request("/search?q=")).await;
+    assert_eq!((status, body["error"]["code"].as_str()), (400, Some("bad_request")));
+}
+
+#[tokio::test]
+async fn the_page_loads_nothing_from_elsewhere() {
+    let server = Server::start().await;
+    for path in ["/", "/search?q=ants"] {
+        let (_, html) = page(&server, path).await;
+        let loads = html
+            .split(['<', '>'])
+            .filter(|tag| ["link ", "img ", "script", "iframe", "style"].iter().any(|t| tag.starts_with(t)));
+        for tag in loads {
+            assert!(tag.starts_with("link ") && tag.contains("href=\"/"), "{tag}");
+        }
+        for needed in ["lang=\"en\"", "<main id=\"main\">", "<label class=\"hidden\" for=\"q\">", "<h1"] {
+            assert!(html.contains(needed), "{needed}");
+        }
+    }
+    for (path, kind) in [("/style.css", "text/css"), ("/icon.svg", "image/svg+xml")] {
+        let response = server.get(path).send().await.expect("answer");
+        assert!(response.headers()[header::CONTENT_TYPE].to_str().expect("text").starts_with(kind));
+    }
+}
+
+#[tokio::test]
+async fn a_browser_can_add_the_peer_as_a_search_engine() {
+    let server = Server::start().await;
+    let response = server
+        .get("/opensearch.xml")
+        .header(header::HOST, "anthill.example:81")
+        .send()
+        .await
+        .expect("answer");
+    assert_eq!(response.headers()[header::CONTENT_TYPE], "application/opensearchdescription+xml");
+    let text = response.text().await.expect("body");
+    assert!(text.contains("template=\"http://anthill.example:81/search?q={searchTerms}\""), "{text}");
+}
+
+/// Elements that have no end.
+const VOID: [&str; 4] = ["meta", "link", "input", "path"];
+
+/// Names of elements opened and not closed in their order.
+fn unbalanced(html: &str) -> Vec<String> {
+    let mut open: Vec<String> = Vec::new();
+    let mut wrong = Vec::new();
+    for tag in html.split('<').skip(1).filter_map(|part| part.split_once('>')).map(|(tag, _)| tag) {
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default().to_owned();
+        match (tag.starts_with('/'), tag.ends_with('/')) {
+            (true, _) if open.last() == Some(&name) => drop(open.pop()),
+            (true, _) => wrong.push(name),
+            (false, true) => {}
+            (false, false) if tag.starts_with('!') || VOID.contains(&name.as_str()) => {}
+            (false, false) => open.push(name),
+        }
+    }
+    wrong.extend(open);
+    wrong
+}
+
+#[tokio::test]
+async fn every_element_that_is_opened_is_closed() {
+    let server = Server::start().await;
+    for path in ["/", "/search?q=ants&offset=20", "/search?q=nothing", "/search?q=down", "/icon.svg"] {
+        let (_, html) = page(&server, path).await;
+        assert_eq!(unbalanced(&html), Vec::<String>::new(), "{path}: {html}");
+    }
+}

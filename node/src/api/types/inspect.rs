@@ -1,0 +1,258 @@
+//! `/api/v1/site/…`, `/api/v1/explain`, `/api/v1/lexicon/…` and `/api/v1/config`.
+
+use super::exclusion::Exclusion;
+use super::status::Urls;
+use serde::{Deserialize, Serialize};
+
+/// One site: who answers for it, how it is treated, what is known of it.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct SiteReport {
+    /// Registrable domain or IP literal.
+    pub site: String,
+    /// Its slot.
+    pub slot: u32,
+    /// PeerId of who should hold it.
+    pub owner: String,
+    /// PeerId of who may fetch there now.
+    pub holder: Option<String>,
+    /// The claim in force.
+    pub claim: Option<Claim>,
+    /// PeerIds of who keeps copies.
+    pub replicas: Vec<String>,
+    /// Its URLs.
+    pub urls: Urls,
+    /// Its pages in the index.
+    pub pages_indexed: u64,
+    /// Bytes of its pages.
+    pub bytes: u64,
+    /// Its hosts known, at most 1,000, the busiest first.
+    pub hosts: Vec<HostReport>,
+    /// How many hosts are known.
+    pub hosts_total: u64,
+    /// Vital statistics.
+    pub vitals: Vitals,
+    /// Exclusions that concern it.
+    pub exclusions: Vec<Exclusion>,
+}
+
+/// Who may fetch from a slot, and since which token.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Claim {
+    /// The slot.
+    pub slot: u32,
+    /// Its fencing token.
+    pub token: u64,
+    /// PeerId of the holder.
+    pub holder: String,
+    /// PeerIds of holder and replicas.
+    pub set: Vec<String>,
+}
+
+/// One host of a site.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct HostReport {
+    /// `name` or `name:port`.
+    pub host: String,
+    /// Address last connected to.
+    pub address: Option<String>,
+    /// What it does now, in a word: `idle`, `waiting`, `in flight`, `backing off`, `excluded`.
+    pub state: String,
+    /// Why it waits, in words.
+    pub why: Option<String>,
+    /// When the next request may go out, RFC 3339.
+    pub next_at: Option<String>,
+    /// Delay between requests in force, milliseconds.
+    pub delay_ms: u64,
+    /// Delay that its robots.txt asks for, milliseconds.
+    pub crawl_delay_ms: Option<u64>,
+    /// Failures in a row that count against it.
+    pub backoff: u32,
+    /// Its robots.txt, one for each scheme that was asked for.
+    pub robots: Vec<RobotsReport>,
+    /// URLs waiting.
+    pub queued: u64,
+    /// URLs admitted.
+    pub admitted: u64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Pages fetched well.
+    pub fetched: u64,
+    /// Requests failed.
+    pub failed: u64,
+    /// Bytes received.
+    pub bytes: u64,
+}
+
+/// A robots.txt as it was last asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RobotsReport {
+    /// `http` or `https`.
+    pub scheme: String,
+    /// `file`, `missing` (all is allowed) or `unavailable` (all is forbidden).
+    pub state: String,
+    /// When it was fetched, RFC 3339.
+    pub fetched_at: String,
+    /// When it will be asked for again, RFC 3339.
+    pub expires_at: String,
+    /// Sitemaps it names, at most 100.
+    pub sitemaps: Vec<String>,
+}
+
+/// Vital statistics of a site's pages.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Vitals {
+    /// Words that tell it from other sites, the best first.
+    pub keywords: Vec<Keyword>,
+    /// Characters of text of all pages.
+    pub text_chars: u64,
+    /// Images on all pages.
+    pub images: u64,
+    /// Links on all pages.
+    pub links: u64,
+}
+
+/// A word of a site.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Keyword {
+    /// The word.
+    pub term: String,
+    /// Pages of the site that have it.
+    pub pages: u64,
+}
+
+/// The life of one URL.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Canonical.
+    pub url: String,
+    /// Its host.
+    pub host: String,
+    /// Its site.
+    pub site: String,
+    /// Its slot.
+    pub slot: u32,
+    /// PeerId of who should hold it.
+    pub owner: String,
+    /// PeerId of who may fetch it now.
+    pub holder: Option<String>,
+    /// In a word: `unknown`, `queued`, `in flight`, `scheduled`, `fetched`, `failed`, `excluded`.
+    pub state: String,
+    /// What that means here, in words: why it waits, was refused, or has no page.
+    pub why: String,
+    /// When it will be fetched, as far as can be said, RFC 3339.
+    pub next_at: Option<String>,
+    /// Whether robots.txt allows it, as last known.
+    pub robots_allowed: Option<bool>,
+    /// The rule of robots.txt that decides.
+    pub robots_rule: Option<String>,
+    /// What filters say: `pass`, or the rule that drops it or calls it doubtful.
+    pub filter: String,
+    /// The exclusion that forbids it.
+    pub exclusion: Option<Exclusion>,
+    /// The crawl that admitted it.
+    pub crawl: Option<u64>,
+    /// Links from a seed.
+    pub depth: Option<u32>,
+    /// The page it was first found on.
+    pub found_on: Option<String>,
+    /// When it was found, RFC 3339.
+    pub first_seen_at: Option<String>,
+    /// When it is to be visited again, RFC 3339.
+    pub revisit_at: Option<String>,
+    /// Whether it is in the index.
+    pub indexed: bool,
+    /// Sites that link to it, as far as known.
+    pub inlinks: u64,
+    /// What is known of the last fetch that gave a page.
+    pub last: Option<LastFetch>,
+    /// Every attempt kept, the oldest first.
+    pub attempts: Vec<Attempt>,
+    /// How many attempts there were.
+    pub attempts_total: u64,
+}
+
+/// What is known of a page.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LastFetch {
+    /// When, RFC 3339.
+    pub at: String,
+    /// When it was last seen changed, RFC 3339.
+    pub changed_at: Option<String>,
+    /// Title.
+    pub title: Option<String>,
+    /// Language.
+    pub lang: Option<String>,
+    /// Bytes of the body.
+    pub bytes: u64,
+    /// Characters of text.
+    pub text_chars: u64,
+    /// Images.
+    pub images: u64,
+    /// Links.
+    pub links: u64,
+    /// BLAKE3 of the body, first 16 bytes, hexadecimal.
+    pub digest: String,
+    /// Near-duplicate fingerprint, hexadecimal.
+    pub fingerprint: String,
+    /// Whether the page asks not to be indexed.
+    pub noindex: bool,
+}
+
+/// One attempt to fetch.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Attempt {
+    /// When, RFC 3339.
+    pub at: String,
+    /// What came of it, in words.
+    pub outcome: String,
+    /// HTTP status, if there was a response.
+    pub status: Option<u16>,
+    /// Bytes of body.
+    pub bytes: u64,
+    /// Milliseconds it took.
+    pub took_ms: u64,
+}
+
+/// A term of the index.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Lexicon {
+    /// As asked.
+    pub term: String,
+    /// The forms under which it is in the index.
+    pub forms: Vec<String>,
+    /// Documents that have it.
+    pub df: u64,
+    /// Times it occurs in all of them.
+    pub cf: u64,
+    /// Documents in all.
+    pub documents: u64,
+    /// The head of its postings.
+    pub postings: Vec<Posting>,
+}
+
+/// A document that has a term.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Posting {
+    /// Where it is.
+    pub url: String,
+    /// Times the term occurs in it.
+    pub tf: u64,
+}
+
+/// Settings in force.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ConfigReport {
+    /// Every setting that has a value.
+    pub settings: Vec<ConfigValue>,
+}
+
+/// A setting in force.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ConfigValue {
+    /// As in the file of settings: `limits.max_body`.
+    pub key: String,
+    /// Its value.
+    pub value: serde_json::Value,
+    /// Where it came from.
+    pub origin: String,
+}

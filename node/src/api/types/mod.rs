@@ -1,0 +1,23 @@
+//! What the API says and is told. Fields are in snake case with their unit in the name; times are RFC 3339 in UTC.
+//!
+//! Every type reads its own JSON back and lets unknown fields pass, so that a command can talk to a newer peer.
+
+mod crawl;
+mod exclusion;
+mod inspect;
+mod search;
+mod status;
+mod transfer;
+
+pub use crawl::{CrawlAccepted, CrawlProgress, CrawlRequest, Refused, Scope};
+pub use exclusion::{Excluded, Exclusion, ExclusionChange, ExclusionScope, Exclusions};
+pub use inspect::{
+    Attempt, Claim, ConfigReport, ConfigValue, Explanation, HostReport, Keyword, LastFetch, Lexicon, Posting,
+    RobotsReport, SiteReport, Vitals,
+};
+pub use search::{Coverage, Hit, SearchRequest, SearchResults};
+pub use status::{
+    Contracts, Duplicates, FetchRates, Links, Pages, PeerEntry, PeerState, Peers, PeersCount, Sites, Status,
+    Urls,
+};
+pub use transfer::{Defect, ExportKind, ExportRequest, ImportReport};

@@ -1,0 +1,310 @@
+//! What is counted, for Prometheus and for whoever wants to know what a peer spends its time on?
+//!
+//! A handle is a shared atomic, cheap to bump from any thread. All names begin with `anthill_`.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// An enumeration whose values are the values of a label.
+macro_rules! label {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// The value of the label.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+label! {
+    /// How a request to the web ended.
+    FetchOutcome {
+        /// 2xx
+        Ok = "ok",
+        /// 304
+        NotModified = "not_modified",
+        /// Other 3xx
+        Redirect = "redirect",
+        /// 4xx
+        ClientError = "client_error",
+        /// 5xx
+        ServerError = "server_error",
+        /// No connection.
+        Connect = "connect",
+        /// Too slow.
+        Timeout = "timeout",
+        /// TLS.
+        Tls = "tls",
+        /// Not HTTP, or headers over the limits.
+        Protocol = "protocol",
+        /// Broken off in the body.
+        Broken = "broken",
+        /// An address that may not be connected to.
+        AddressRefused = "address_refused",
+        /// Not sent: the permit had expired.
+        Expired = "expired",
+    }
+}
+
+label! {
+    /// Where work waits.
+    Queue {
+        /// For the driver.
+        Driver = "driver",
+        /// For a fetcher.
+        Fetch = "fetch",
+        /// For a parser.
+        Parse = "parse",
+        /// For the store's writer.
+        Write = "write",
+        /// For the indexer.
+        Index = "index",
+    }
+}
+
+label! {
+    /// A part of a page's work.
+    Step {
+        /// Finding an address.
+        Resolve = "resolve",
+        /// From the request to the end of the response.
+        Fetch = "fetch",
+        /// Parsing, language and fingerprint included.
+        Parse = "parse",
+        /// One write batch of the store.
+        StoreWrite = "store_write",
+        /// Adding a document to the index.
+        Index = "index",
+        /// One commit of the index.
+        IndexCommit = "index_commit",
+        /// Answering a query.
+        Search = "search",
+        /// Answering a request of the API.
+        Api = "api",
+    }
+}
+
+/// One label: its name and value.
+type Label = [(&'static str, &'static str); 1];
+
+/// Handles to everything counted. Clones count together.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    fetches: Family<Label, Counter>,
+    queues: Family<Label, Gauge>,
+    steps: Family<Label, Histogram>,
+    /// Requests in flight to the web.
+    pub in_flight: Gauge,
+    /// Bytes of bodies received.
+    pub fetched_bytes: Counter,
+    /// Bytes of bodies after decompression.
+    pub decoded_bytes: Counter,
+    /// robots.txt asked for.
+    pub robots_fetches: Counter,
+    /// Pages parsed.
+    pub pages_parsed: Counter,
+    /// Pages put into the index, again included.
+    pub pages_indexed: Counter,
+    /// Pages taken out of the index.
+    pub pages_removed: Counter,
+    /// Pages whose body was that of another.
+    pub duplicates_exact: Counter,
+    /// Pages whose text was nearly that of another.
+    pub duplicates_near: Counter,
+    /// Links found on pages, after filters.
+    pub links_found: Counter,
+    /// Links dropped by filters.
+    pub links_dropped: Counter,
+    /// URLs admitted.
+    pub urls_admitted: Counter,
+    /// URLs queued, in memory and on disk.
+    pub urls_queued: Gauge,
+    /// URLs ever admitted.
+    pub urls_known: Gauge,
+    /// Hosts with URLs queued.
+    pub hosts_active: Gauge,
+    /// Write batches of the store.
+    pub store_writes: Counter,
+    /// Bytes written by them.
+    pub store_bytes: Counter,
+    /// Free bytes of the disk that holds the data.
+    pub disk_free_bytes: Gauge,
+    /// 1 while crawling is paused.
+    pub paused: Gauge,
+    /// Queries answered.
+    pub searches: Counter,
+    /// Requests of the API answered.
+    pub api_requests: Counter,
+    /// Requests of the API refused: token, host, limits.
+    pub api_refused: Counter,
+    /// Seconds since the peer started.
+    pub uptime_seconds: Gauge<f64, AtomicU64>,
+}
+
+/// Ten microseconds to some 40 s, in steps of 4: from parsing a small page to a fetch at its time limit.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(1e-5, 4.0, 12))
+}
+
+impl Metrics {
+    /// Everything at zero.
+    pub fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("anthill");
+        let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "What this program is", version);
+        let r = &mut registry;
+        let steps = Family::new_with_constructor(seconds as fn() -> Histogram);
+        r.register_with_unit(
+            "step_duration",
+            "Time taken by parts of the work",
+            Unit::Seconds,
+            steps.clone(),
+        );
+        let duplicates: Family<Label, Counter> = labelled(r, "duplicates", "Pages found to be duplicates");
+        Metrics {
+            fetches: labelled(r, "fetches", "Requests to the web that ended"),
+            queues: labelled(r, "queue_length", "Work that waits inside the peer"),
+            steps,
+            in_flight: gauge(r, "fetches_in_flight", "Requests to the web in flight"),
+            fetched_bytes: counter(r, "fetched_bytes", "Bytes of bodies received"),
+            decoded_bytes: counter(r, "decoded_bytes", "Bytes of bodies after decompression"),
+            robots_fetches: counter(r, "robots_fetches", "Requests for robots.txt"),
+            pages_parsed: counter(r, "pages_parsed", "Pages parsed"),
+            pages_indexed: counter(r, "pages_indexed", "Pages put into the index"),
+            pages_removed: counter(r, "pages_removed", "Pages taken out of the index"),
+            duplicates_exact: duplicates.get_or_create_owned(&[("kind", "exact")]),
+            duplicates_near: duplicates.get_or_create_owned(&[("kind", "near")]),
+            links_found: counter(r, "links_found", "Links found on pages"),
+            links_dropped: counter(r, "links_dropped", "Links dropped by filters"),
+            urls_admitted: counter(r, "urls_admitted", "URLs admitted to a queue"),
+            urls_queued: gauge(r, "urls_queued", "URLs queued"),
+            urls_known: gauge(r, "urls_known", "URLs ever admitted"),
+            hosts_active: gauge(r, "hosts_active", "Hosts with URLs queued"),
+            store_writes: counter(r, "store_writes", "Write batches of the store"),
+            store_bytes: counter(r, "store_bytes", "Bytes written to the store"),
+            disk_free_bytes: gauge(r, "disk_free_bytes", "Free bytes of the disk that holds the data"),
+            paused: gauge(r, "paused", "1 while crawling is paused"),
+            searches: counter(r, "searches", "Queries answered"),
+            api_requests: counter(r, "api_requests", "Requests of the API answered"),
+            api_refused: counter(r, "api_refused", "Requests of the API refused"),
+            uptime_seconds: {
+                let uptime = Gauge::default();
+                r.register_with_unit("uptime", "Time since the peer started", Unit::Seconds, uptime.clone());
+                uptime
+            },
+            registry: Arc::new(registry),
+        }
+    }
+
+    /// Counts a request to the web that ended.
+    pub fn fetched(&self, outcome: FetchOutcome) {
+        self.fetches.get_or_create(&[("outcome", outcome.name())]).inc();
+    }
+
+    /// The length of a queue, to be set by who fills or empties it.
+    pub fn queue(&self, queue: Queue) -> Gauge {
+        self.queues.get_or_create_owned(&[("queue", queue.name())])
+    }
+
+    /// The histogram of a step's seconds; keep it where it is used often.
+    pub fn step(&self, step: Step) -> Histogram {
+        self.steps.get_or_create_owned(&[("step", step.name())])
+    }
+
+    /// All of it, in the text format of OpenMetrics that Prometheus reads.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail; what is written so far is all there is.
+        let _ = prometheus_client::encoding::text::encode(&mut out, &self.registry);
+        out
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new()
+    }
+}
+
+impl FetchOutcome {
+    /// The outcome of a response with this status.
+    pub fn of_status(status: u16) -> FetchOutcome {
+        match status {
+            304 => FetchOutcome::NotModified,
+            300..=399 => FetchOutcome::Redirect,
+            400..=499 => FetchOutcome::ClientError,
+            500..=599 => FetchOutcome::ServerError,
+            _ => FetchOutcome::Ok,
+        }
+    }
+}
+
+fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
+    let counter = Counter::default();
+    registry.register(name, help, counter.clone());
+    counter
+}
+
+fn gauge(registry: &mut Registry, name: &str, help: &str) -> Gauge {
+    let gauge = Gauge::default();
+    registry.register(name, help, gauge.clone());
+    gauge
+}
+
+fn labelled<M: Default + Clone + prometheus_client::registry::Metric>(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_shown_under_names_of_ours() {
+        let metrics = Metrics::new();
+        metrics.fetched(FetchOutcome::of_status(200));
+        metrics.fetched(FetchOutcome::of_status(503));
+        metrics.queue(Queue::Parse).set(7);
+        metrics.step(Step::Parse).observe(0.0003);
+        metrics.clone().pages_indexed.inc_by(3);
+        metrics.duplicates_near.inc();
+        let text = metrics.text();
+        for line in [
+            "anthill_fetches_total{outcome=\"ok\"} 1",
+            "anthill_fetches_total{outcome=\"server_error\"} 1",
+            "anthill_queue_length{queue=\"parse\"} 7",
+            "anthill_step_duration_seconds_count{step=\"parse\"} 1",
+            "anthill_pages_indexed_total 3",
+            "anthill_duplicates_total{kind=\"near\"} 1",
+            "anthill_duplicates_total{kind=\"exact\"} 0",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
+        }
+        let names = text.lines().filter(|l| !l.starts_with('#'));
+        assert!(names.clone().count() > 20 && names.clone().all(|l| l.starts_with("anthill_")), "{text}");
+        assert!(text.ends_with("# EOF\n"));
+        let mut types: Vec<_> = text.lines().filter(|l| l.starts_with("# TYPE")).collect();
+        let before = types.len();
+        types.sort();
+        types.dedup();
+        assert_eq!(types.len(), before, "a name is registered once");
+    }
+}

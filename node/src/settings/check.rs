@@ -1,0 +1,161 @@
+//! Values that are what they should be and still will not do.
+
+use super::error::SettingsError;
+use super::tree::Settings;
+use std::time::Duration;
+
+/// Most requests in flight: each holds a socket, and systems give a process some 20,000 at most without being asked.
+pub const MAX_FETCHERS: usize = 10_000;
+/// Most worker threads of one sort: more than cores of any machine of today.
+pub const MAX_THREADS: usize = 1_024;
+/// Most seeds in settings; a crawl of more is asked for over the API, in parts.
+pub const MAX_SEEDS: usize = 10_000;
+/// Longest contact: it is sent with every request.
+pub const MAX_CONTACT: usize = 200;
+/// Longest name of a peer or swarm: they are shown in tables.
+pub const MAX_NAME: usize = 64;
+/// Longest delay between requests: more than a day would be no crawl.
+pub const MAX_DELAY: Duration = Duration::from_secs(86_400);
+/// Longest canonical URL that may be set: what the frontier has room for.
+pub const MAX_URL: u64 = 2_048;
+/// Largest body that may be set: it is held in memory, once for each fetch in flight.
+pub const MAX_BODY: u64 = 1 << 30;
+/// Smallest memory of an index writer's thread, below which the index refuses to start, and its largest.
+pub const WRITER_MEMORY: (u64, u64) = (15_000_000, 4_000_000_000);
+
+/// Checks values against their bounds and against each other.
+///
+/// # Errors
+/// The first that will not do, with where it came from and what it may be.
+pub fn check(settings: &Settings) -> Result<(), SettingsError> {
+    let s = settings;
+    let fail = |key: &str, why: String| {
+        Err(SettingsError::Value { key: key.to_owned(), origin: s.origins.of(key), why })
+    };
+    for (key, value) in [("name", s.name.as_deref()), ("swarm", Some(s.swarm.as_str()))] {
+        if value.is_some_and(|v| v.trim().is_empty() || v.len() > MAX_NAME || v.chars().any(char::is_control))
+        {
+            return fail(key, format!("a name has 1 to {MAX_NAME} bytes and no control characters"));
+        }
+    }
+    if let Some(contact) = &s.contact
+        && !is_contact(contact)
+    {
+        let why = "write a URL (https://example.org/crawler) or a mail address (you@example.org)".to_owned();
+        return fail("contact", why);
+    }
+    if s.seeds.len() > MAX_SEEDS {
+        return fail(
+            "seeds",
+            format!("{} seeds, at most {MAX_SEEDS}: give more with `anthill crawl`", s.seeds.len()),
+        );
+    }
+    if let Some(seed) = s.seeds.iter().find(|seed| !is_web_url(seed)) {
+        return fail(
+            "seeds",
+            format!("`{}` is no http or https URL", seed.chars().take(100).collect::<String>()),
+        );
+    }
+    if let Some(host) = s.api_hosts.iter().find(|host| !is_host_name(host)) {
+        return fail(
+            "api_hosts",
+            format!("`{host}` is no host name: write it without scheme, port and path"),
+        );
+    }
+    for (key, delay) in [("host_delay", s.host_delay), ("ip_delay", s.ip_delay)] {
+        if delay > MAX_DELAY {
+            return fail(key, "at most 24h".to_owned());
+        }
+    }
+    for (key, value, low, high) in [
+        ("fetchers", s.fetchers, 1, MAX_FETCHERS),
+        ("threads.parsers", s.threads.parsers, 0, MAX_THREADS),
+        ("threads.indexers", s.threads.indexers, 0, MAX_THREADS),
+        ("index.commit_pages", s.index.commit_pages as usize, 1, 1_000_000),
+        ("limits.redirects", usize::from(s.limits.redirects), 0, 20),
+        ("filters.max_segments", s.filters.max_segments, 1, 1_000),
+        ("filters.max_parameters", s.filters.max_parameters, 0, 1_000),
+        ("limits.per_directory", s.limits.per_directory as usize, 1, u32::MAX as usize),
+        ("ranking.near_duplicate_bits", s.ranking.near_duplicate_bits as usize, 0, 64),
+        ("cache.dns_entries", s.cache.dns_entries, 1, 10_000_000),
+    ] {
+        if value < low || value > high {
+            return fail(key, format!("{low} to {high}, not {value}"));
+        }
+    }
+    check_sizes(s, &fail)?;
+    check_times(s, &fail)?;
+    check_rules(s, &fail)
+}
+
+type Fail<'a> = &'a dyn Fn(&str, String) -> Result<(), SettingsError>;
+
+fn check_sizes(s: &Settings, fail: Fail<'_>) -> Result<(), SettingsError> {
+    use super::units::format_size as show;
+    for (key, value, low, high) in [
+        ("limits.max_body", s.limits.max_body, 1_024, MAX_BODY),
+        ("limits.max_decoded", s.limits.max_decoded, 1_024, MAX_BODY),
+        ("limits.max_url", s.limits.max_url, 64, MAX_URL),
+        ("filters.max_query", s.filters.max_query, 0, MAX_URL),
+        ("index.writer_memory", s.index.writer_memory, WRITER_MEMORY.0, WRITER_MEMORY.1),
+        ("cache.store", s.cache.store, 1 << 20, 1 << 40),
+        ("cache.writes", s.cache.writes, 1 << 20, 1 << 40),
+    ] {
+        if value < low || value > high {
+            return fail(key, format!("{} to {}, not {}", show(low), show(high), show(value)));
+        }
+    }
+    Ok(())
+}
+
+fn check_times(s: &Settings, fail: Fail<'_>) -> Result<(), SettingsError> {
+    use super::units::format_duration as show;
+    let hour = Duration::from_secs(3_600);
+    for (key, value, low, high) in [
+        ("timeouts.connect", s.timeouts.connect, Duration::from_millis(1), hour),
+        ("timeouts.first_byte", s.timeouts.first_byte, Duration::from_millis(1), hour),
+        ("timeouts.idle", s.timeouts.idle, Duration::from_millis(1), hour),
+        ("timeouts.total", s.timeouts.total, Duration::from_millis(1), hour),
+        ("index.commit_after", s.index.commit_after, Duration::from_millis(100), hour),
+        ("revisit.min", s.revisit.min, Duration::from_secs(1), s.revisit.max),
+        ("revisit.first", s.revisit.first, s.revisit.min, s.revisit.max),
+    ] {
+        if value < low || value > high {
+            return fail(key, format!("{} to {}, not {}", show(low), show(high), show(value)));
+        }
+    }
+    Ok(())
+}
+
+fn check_rules(s: &Settings, fail: Fail<'_>) -> Result<(), SettingsError> {
+    match s.extract.keys().find(|site| !is_host_name(site)) {
+        Some(site) => fail(
+            &format!("extract.{}", super::table::dotted(std::slice::from_ref(site))),
+            "write a site, as in [extract.\"example.org\"]".to_owned(),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// A mail address or an http(s) URL, in visible ASCII, for it goes into a header.
+fn is_contact(text: &str) -> bool {
+    let visible =
+        text.len() <= MAX_CONTACT && text.bytes().all(|b| b.is_ascii_graphic() && b != b'(' && b != b')');
+    let mail = text.strip_prefix("mailto:").unwrap_or(text);
+    let is_mail = mail
+        .split_once('@')
+        .is_some_and(|(who, host)| !who.is_empty() && !who.contains(['/', ':']) && is_host_name(host));
+    visible && (is_mail || is_web_url(text))
+}
+
+fn is_web_url(text: &str) -> bool {
+    url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some())
+}
+
+/// A name, or an IP literal, without anything around it.
+fn is_host_name(text: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    !text.is_empty()
+        && text.len() <= 253
+        && (text.chars().all(plain) || text.parse::<std::net::Ipv6Addr>().is_ok())
+}

@@ -1,0 +1,410 @@
+//! Which keys are there, what are they by default, and what do they mean? One table: the defaults, the commented
+//! file of `anthill config --default`, the reading of environment variables and the check of every value come from it.
+
+use super::units::{parse_duration, parse_size};
+use super::values::{Network, Override};
+use std::net::SocketAddr;
+use toml::Value;
+
+/// What a value has to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// `true` or `false`.
+    Truth,
+    /// A whole number, not negative.
+    Whole,
+    /// A number, not negative.
+    Number,
+    /// A text that is a duration.
+    Duration,
+    /// A text that is a size.
+    Size,
+    /// A text that is `IP:PORT`.
+    Address,
+    /// A list of texts.
+    Texts,
+    /// A list of `PATTERN=IP:PORT`.
+    Overrides,
+    /// A list of addresses or networks.
+    Networks,
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Where it stands in the file: `limits.max_body`.
+    pub path: &'static str,
+    /// What it has to be.
+    pub kind: Kind,
+    /// Its default as TOML; none if it has no value by default.
+    pub default: Option<&'static str>,
+    /// What it means, lines of at most 100 characters; for a key without default, how it may look too.
+    pub doc: &'static str,
+}
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { path, kind, default: Some(default), doc }
+}
+
+const fn unset(path: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { path, kind, default: None, doc }
+}
+
+/// All keys but those of extraction rules ([`EXTRACT`]), in the order of the file. Keys without a section come first.
+pub const KEYS: &[Key] = &[
+    unset("data", Kind::Text, "Folder of this peer's data. Without it: $XDG_DATA_HOME/anthill."),
+    unset("name", Kind::Text, "What people call this peer. Without it: the end of its PeerId."),
+    unset(
+        "contact",
+        Kind::Text,
+        "URL or mail address at which people whose pages are crawled can reach you; sent with every request.\n\
+         Without it nothing on public addresses is crawled. As in: contact = \"mailto:you@example.org\"",
+    ),
+    key("swarm", Kind::Text, "\"anthill\"", "Name of the swarm this peer belongs to."),
+    key(
+        "api",
+        Kind::Address,
+        "\"127.0.0.1:7070\"",
+        "Where the search page and the HTTP API listen. Port 0 takes a free one, written to DIR/api.addr.\n\
+         Reading is open to who asks from this machine; all else needs the token of DIR/api.token.",
+    ),
+    key(
+        "api_hosts",
+        Kind::Texts,
+        "[]",
+        "Further host names in URLs of the API, as of a proxy in front of it. Others than these, loopback and the\n\
+         address listened at are refused, so that no web page can reach the API under a name of its own.",
+    ),
+    key(
+        "seeds",
+        Kind::Texts,
+        "[]",
+        "URLs to begin with. A seed that was crawled before is not crawled again.",
+    ),
+    key(
+        "resolve",
+        Kind::Overrides,
+        "[]",
+        "Hosts to be connected to at a given address, whatever their name resolves to, for tests and intranets:\n\
+         resolve = [\"*.test=127.0.0.1:8080\"]",
+    ),
+    key(
+        "allow_private",
+        Kind::Truth,
+        "false",
+        "Whether pages at private, loopback and link-local addresses may be fetched.",
+    ),
+    key(
+        "host_delay",
+        Kind::Duration,
+        "\"1s\"",
+        "From the end of a response to the next request to the same host. At public addresses at least 500ms.",
+    ),
+    key(
+        "ip_delay",
+        Kind::Duration,
+        "\"200ms\"",
+        "From one request to the next at the same address, whatever the host. At public addresses at least 100ms.",
+    ),
+    key(
+        "shared_addresses",
+        Kind::Networks,
+        "[]",
+        "Addresses and networks in front of so many hosts that ip_delay is not for them, as of large hosting fronts.",
+    ),
+    key("fetchers", Kind::Whole, "256", "Requests in flight, at most."),
+    key(
+        "min_free_disk",
+        Kind::Size,
+        "\"1GiB\"",
+        "Crawling pauses when the disk has less free space than this.",
+    ),
+    key(
+        "log",
+        Kind::Text,
+        "\"info\"",
+        "What is logged: error, warn, info, debug or trace; for parts too, as in \"info,anthill_node=debug\".",
+    ),
+    key("log_json", Kind::Truth, "false", "Whether the log is written as JSON lines."),
+    key("threads.parsers", Kind::Whole, "0", "Threads that parse pages. 0: one for each core."),
+    key("threads.indexers", Kind::Whole, "1", "Threads that build the index. 0: one for each core."),
+    key("limits.max_body", Kind::Size, "\"10MiB\"", "A body is cut after so many bytes received."),
+    key("limits.max_decoded", Kind::Size, "\"20MiB\"", "A body is cut after so many bytes decompressed."),
+    key("limits.max_url", Kind::Size, "\"2KiB\"", "Longer URLs are not followed."),
+    key("limits.per_host", Kind::Whole, "1000000", "URLs of one host that are followed, at most."),
+    key(
+        "limits.per_directory",
+        Kind::Whole,
+        "50000",
+        "URLs of one folder of a host that are followed, at most.",
+    ),
+    key("limits.redirects", Kind::Whole, "5", "Redirects followed one after another, at most."),
+    key("timeouts.connect", Kind::Duration, "\"10s\"", "Until a connection stands, TLS included."),
+    key(
+        "timeouts.first_byte",
+        Kind::Duration,
+        "\"20s\"",
+        "From the request to the first byte of its response.",
+    ),
+    key("timeouts.idle", Kind::Duration, "\"15s\"", "From one byte of a body to the next."),
+    key("timeouts.total", Kind::Duration, "\"60s\"", "From the beginning of a fetch to its end."),
+    key("filters.max_segments", Kind::Whole, "24", "URLs whose path has more parts are not followed."),
+    key("filters.max_parameters", Kind::Whole, "16", "URLs with more parameters are not followed."),
+    key("filters.max_query", Kind::Size, "\"1KiB\"", "URLs with a longer query are not followed."),
+    key(
+        "filters.drop_extensions",
+        Kind::Texts,
+        "[]",
+        "File types (\"iso\") not fetched, besides images, audio, video, archives, programs and the like.",
+    ),
+    key(
+        "filters.keep_extensions",
+        Kind::Texts,
+        "[]",
+        "File types of the built-in list that are fetched all the same.",
+    ),
+    key(
+        "canon.drop_parameters",
+        Kind::Texts,
+        "[]",
+        "Parameters removed from URLs besides the usual tracking and session ones; \"ref_*\" is every one that\n\
+         begins so.",
+    ),
+    key("canon.keep_parameters", Kind::Texts, "[]", "Parameters of the built-in list that are kept."),
+    key(
+        "index.stemming",
+        Kind::Truth,
+        "true",
+        "Whether words are reduced to their stems, so that \"ants\" finds \"ant\". A change applies to pages indexed later.",
+    ),
+    key("index.writer_memory", Kind::Size, "\"50MiB\"", "Memory of each thread that builds the index."),
+    key(
+        "index.commit_after",
+        Kind::Duration,
+        "\"5s\"",
+        "A page can be found at most so long after it was fetched.",
+    ),
+    key(
+        "index.commit_pages",
+        Kind::Whole,
+        "5000",
+        "Pages after which the index is committed without waiting.",
+    ),
+    key("ranking.all", Kind::Number, "1.0", "What a match anywhere in a page counts."),
+    key("ranking.title", Kind::Number, "1.0", "What a match in the title counts on top of that."),
+    key("ranking.headings", Kind::Number, "0.3", "What a match in a heading counts on top."),
+    key(
+        "ranking.anchors",
+        Kind::Number,
+        "0.6",
+        "What a match in the words of a link to the page counts on top.",
+    ),
+    key("ranking.url", Kind::Number, "0.3", "What a match in the words of the URL counts on top."),
+    key(
+        "ranking.all_words",
+        Kind::Number,
+        "0.2",
+        "A page with all words of the query: its score times 1 + this.",
+    ),
+    key(
+        "ranking.exact_title",
+        Kind::Number,
+        "0.25",
+        "A page whose title is the query: its score times 1 + this.",
+    ),
+    key(
+        "ranking.inlinks",
+        Kind::Number,
+        "0.05",
+        "A page that n sites link to: its score times 1 + this x ln(1 + n).",
+    ),
+    key(
+        "ranking.language",
+        Kind::Number,
+        "0.25",
+        "A page in a language asked for: its score times 1 + this.",
+    ),
+    key(
+        "ranking.near_duplicate_bits",
+        Kind::Whole,
+        "3",
+        "Pages whose fingerprints (64 bits) differ in at most so many bits are shown as one.",
+    ),
+    key("revisit.enabled", Kind::Truth, "true", "Whether pages are fetched again to see if they changed."),
+    key(
+        "revisit.min",
+        Kind::Duration,
+        "\"1h\"",
+        "Pages are not fetched again sooner, however often they change.",
+    ),
+    key("revisit.first", Kind::Duration, "\"7d\"", "When a page seen once is fetched again."),
+    key(
+        "revisit.max",
+        Kind::Duration,
+        "\"60d\"",
+        "Pages are fetched again at least so often, however seldom they change.",
+    ),
+    key("cache.store", Kind::Size, "\"128MiB\"", "Memory for what was read from the store."),
+    key("cache.writes", Kind::Size, "\"64MiB\"", "Memory for what is on its way to the store's files."),
+    key("cache.dns_entries", Kind::Whole, "20000", "Host names whose addresses are remembered."),
+];
+
+/// Keys of an extraction rule, below `extract."SITE"`.
+pub const EXTRACT: &[Key] = &[
+    unset("title", Kind::Text, "CSS selector of the title."),
+    unset("text", Kind::Text, "CSS selector of the main text."),
+    unset("date", Kind::Text, "CSS selector of the date."),
+    unset("drop", Kind::Texts, "CSS selectors of what is no part of the text."),
+];
+
+/// The section of extraction rules.
+pub const EXTRACT_SECTION: &str = "extract";
+
+/// The key of this path (`["limits", "max_body"]`), if there is one.
+pub fn find(path: &[String]) -> Option<&'static Key> {
+    if let [section, _site, name] = path
+        && section == EXTRACT_SECTION
+    {
+        return EXTRACT.iter().find(|key| key.path == name);
+    }
+    KEYS.iter().find(|key| key.path.split('.').eq(path.iter().map(String::as_str)))
+}
+
+/// The known key most like an unknown one, if any is like it.
+pub fn nearest(path: &[String]) -> Option<String> {
+    let (candidates, asked): (Vec<String>, String) = match path {
+        [section, site, name] if section == EXTRACT_SECTION => {
+            let head = [section.clone(), site.clone()];
+            (
+                EXTRACT.iter().map(|key| format!("{}.{}", dotted(&head), key.path)).collect(),
+                format!("{}.{name}", dotted(&head)),
+            )
+        }
+        _ => {
+            let sections = KEYS.iter().filter_map(|key| key.path.split_once('.')).map(|(section, _)| section);
+            let keys = KEYS.iter().map(|key| key.path).chain(sections).chain([EXTRACT_SECTION]);
+            (keys.map(str::to_owned).collect(), path.join("."))
+        }
+    };
+    let likeness = |candidate: &String| {
+        // A key under the wrong section, or under none, is meant all the same.
+        let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+        let same = if last(candidate) == last(&asked) { 0.95 } else { 0.0 };
+        strsim::jaro_winkler(candidate, &asked).max(same)
+    };
+    candidates
+        .iter()
+        .map(|candidate| (likeness(candidate), candidate))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        // Below this the words have little more than a letter or two in common.
+        .filter(|(likeness, _)| *likeness >= 0.75)
+        .map(|(_, candidate)| candidate.clone())
+}
+
+/// A path as it is written in a file: bare where it may be, quoted where it must.
+pub fn dotted(path: &[String]) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    path.iter()
+        .map(|part| {
+            if !part.is_empty() && part.chars().all(bare) {
+                part.clone()
+            } else {
+                Value::from(part.clone()).to_string()
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+impl Kind {
+    /// Whether the value is one of this kind.
+    ///
+    /// # Errors
+    /// What it would have to be.
+    pub fn check(self, value: &Value) -> Result<(), String> {
+        let text = || value.as_str().ok_or_else(|| format!("{}, not {}", self.expected(), name_of(value)));
+        let texts = || -> Result<Vec<&str>, String> {
+            let list =
+                value.as_array().ok_or_else(|| format!("{}, not {}", self.expected(), name_of(value)))?;
+            list.iter().map(|item| item.as_str().ok_or_else(|| self.expected().to_owned())).collect()
+        };
+        let wrong = || Err(format!("{}, not {}", self.expected(), name_of(value)));
+        match self {
+            Kind::Text => text().map(drop),
+            Kind::Texts => texts().map(drop),
+            Kind::Truth if value.is_bool() => Ok(()),
+            Kind::Whole if value.as_integer().is_some_and(|n| n >= 0) => Ok(()),
+            Kind::Number if number(value).is_some_and(|n| n.is_finite() && n >= 0.0) => Ok(()),
+            Kind::Truth | Kind::Whole | Kind::Number => wrong(),
+            Kind::Duration => parse_duration(text()?).map(drop).map_err(|e| e.to_string()),
+            Kind::Size => parse_size(text()?).map(drop).map_err(|e| e.to_string()),
+            Kind::Address => {
+                let text = text()?;
+                let read: Result<SocketAddr, _> = text.parse();
+                read.map(drop).map_err(|_| format!("{}, not `{text}`", self.expected()))
+            }
+            Kind::Overrides => texts()?
+                .into_iter()
+                .try_for_each(|t| t.parse::<Override>().map(drop).map_err(|e| e.to_string())),
+            Kind::Networks => texts()?
+                .into_iter()
+                .try_for_each(|t| t.parse::<Network>().map(drop).map_err(|e| e.to_string())),
+        }
+    }
+
+    /// Reads the text of an environment variable. Lists are separated by white space, or written as in TOML.
+    ///
+    /// # Errors
+    /// What it would have to be.
+    pub fn read(self, text: &str) -> Result<Value, String> {
+        let expected = || format!("{}, not `{text}`", self.expected());
+        let value = match self {
+            Kind::Truth => match text.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" | "on" => Value::Boolean(true),
+                "false" | "0" | "no" | "off" => Value::Boolean(false),
+                _ => return Err(expected()),
+            },
+            Kind::Whole => Value::Integer(text.trim().parse().map_err(|_| expected())?),
+            Kind::Number => Value::Float(text.trim().parse().map_err(|_| expected())?),
+            Kind::Text | Kind::Duration | Kind::Size | Kind::Address => Value::from(text),
+            Kind::Texts | Kind::Overrides | Kind::Networks if text.trim_start().starts_with('[') => {
+                let document: toml::Table = toml::from_str(&format!("v = {text}")).map_err(|_| expected())?;
+                document.get("v").cloned().ok_or_else(expected)?
+            }
+            Kind::Texts | Kind::Overrides | Kind::Networks => {
+                Value::Array(text.split_whitespace().map(Value::from).collect())
+            }
+        };
+        self.check(&value).map(|()| value)
+    }
+
+    fn expected(self) -> &'static str {
+        match self {
+            Kind::Text => "a text in quotes",
+            Kind::Truth => "true or false",
+            Kind::Whole => "a whole number, 0 or more",
+            Kind::Number => "a number, 0 or more",
+            Kind::Duration => "a duration in quotes, as \"1s\" or \"200ms\"",
+            Kind::Size => "a size in quotes, as \"10MiB\"",
+            Kind::Address => "an address and port in quotes, as \"127.0.0.1:7070\"",
+            Kind::Texts => "a list of texts, as [\"a\", \"b\"]",
+            Kind::Overrides => "a list of overrides, as [\"*.test=127.0.0.1:8080\"]",
+            Kind::Networks => "a list of addresses or networks, as [\"203.0.113.0/24\"]",
+        }
+    }
+}
+
+/// A number, whole or not.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
+}
+
+fn name_of(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "a list".to_owned(),
+        Value::Table(_) => "a section".to_owned(),
+        other => format!("`{other}`"),
+    }
+}
