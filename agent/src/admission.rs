@@ -176,3 +176,7 @@ impl Door<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "admission_tests.rs"]
+mod tests;

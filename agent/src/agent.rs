@@ -4,7 +4,7 @@ use crate::admission::Door;
 use crate::completion::{Desk, Fate};
 use crate::crawls::{CrawlView, Crawls};
 use crate::io::{Admission, Commit, CrawlSpec, Effect, Input, Permit, Reason, Task};
-use crate::ledger::{About, Ledger};
+use crate::ledger::{About, Ledger, Open};
 use anthill_crawler::exclusion::{self, Exclusions};
 use anthill_crawler::filter::{Budgets, Directories};
 use anthill_crawler::frontier::{
@@ -171,15 +171,16 @@ impl Agent {
                 self.made(permit, made, links, previous, outbox);
             }
             Input::Committed { commits, gained, admitted, next_due, promoted } => {
-                for _ in 0..commits {
-                    let about = self.ledger.pop();
-                    about.into_iter().flatten().flatten().for_each(|host| self.frontier.release(host));
-                }
-                self.promoting &= !promoted;
-                self.next_due = next_due;
                 for (id, count) in admitted {
                     self.crawls.admitted(id, count);
                 }
+                for _ in 0..commits {
+                    let Some(open) = self.ledger.pop() else { break };
+                    open.about.into_iter().flatten().for_each(|host| self.frontier.release(host));
+                    open.offers_to.into_iter().for_each(|id| self.crawls.answered(id));
+                }
+                self.promoting &= !promoted;
+                self.next_due = next_due;
                 for gain in gained {
                     let told = frontier::Input::Gained {
                         host: gain.host,
@@ -357,7 +358,9 @@ impl Agent {
         }
         commit.crawls.extend(crawl.and_then(|id| self.crawls.write_out(id)));
         about.into_iter().flatten().for_each(|host| self.frontier.hold(host));
-        self.ledger.push(about);
+        let offers_to = commit.admit.first().map(|a| a.entry.crawl);
+        offers_to.into_iter().for_each(|id| self.crawls.offered(id));
+        self.ledger.push(Open { about, offers_to });
         outbox.push(Effect::Commit(Box::new(commit)));
     }
 

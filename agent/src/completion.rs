@@ -127,15 +127,16 @@ impl Desk<'_> {
                 state = Some(UrlState::Failed("address refused".to_owned()));
                 again = self.much_later(&item.entry);
             }
-            Dropped::HostDown(until, why) => {
-                let attempt = item.entry.attempt.saturating_add(tries).saturating_add(1);
+            Dropped::HostDown { why, given_up: true, .. } => {
+                fate.tally = Some(Tally::Failed);
                 state = Some(UrlState::Failed(why.to_owned()));
-                if attempt < MAX_ATTEMPTS {
-                    again = Some((self.spread(Some(until)), attempt));
-                } else {
-                    fate.tally = Some(Tally::Failed);
-                    again = self.much_later(&item.entry);
-                }
+                again = self.much_later(&item.entry);
+            }
+            Dropped::HostDown { until, why, given_up: false } => {
+                // Not the URL's fault: no try of its own is counted, but it is not untried any more.
+                let attempt = item.entry.attempt.saturating_add(tries);
+                state = (attempt == 0).then(|| UrlState::Failed(why.to_owned()));
+                again = Some((self.spread(Some(until)), attempt.max(1)));
             }
         }
         // What is known of a page that was fetched before stays known: its record is not at hand here.

@@ -209,12 +209,20 @@ fn what_robots_txt_forbids_is_recorded_and_a_known_page_keeps_its_record() {
 #[test]
 fn entries_of_a_host_that_is_down_are_put_off_and_given_up_in_the_end() {
     let until = NOW + DAY;
-    let fate = office().desk().dropped(&item(), 0, Dropped::HostDown(until, "connect"));
+    let down = |given_up| Dropped::HostDown { until, why: "connect", given_up };
+    let fate = office().desk().dropped(&item(), 0, down(false));
     let (at, .., entry) = fate.commit.schedule.clone().expect("put off");
     assert!(at >= until && at <= until + DAY / 8);
     assert_eq!((entry.attempt, fate.tally), (1, None));
     assert_eq!(fate.commit.done, Some((item().key, true, CrawlId(1))), "it was untried on disk");
-    let fate = office().desk().dropped(&item(), MAX_ATTEMPTS - 1, Dropped::HostDown(until, "connect"));
+    let fate = office().desk().dropped(&item(), MAX_ATTEMPTS - 1, down(false));
+    assert_eq!(
+        fate.commit.schedule.expect("put off").4.attempt,
+        MAX_ATTEMPTS - 1,
+        "it had no try of its own"
+    );
+    assert!(fate.commit.record.is_none(), "what is known of its tries stays known");
+    let fate = office().desk().dropped(&item(), 0, down(true));
     assert_eq!((fate.tally, fate.commit.schedule.is_none()), (Some(Tally::Failed), true));
     assert_eq!(record(&fate).state, UrlState::Failed("connect".into()));
 }

@@ -80,6 +80,8 @@ struct Crawl {
     pages_in_flight: u64,
     /// Hosts whose next entry waits for one of those to come back.
     parked: BTreeSet<HostId>,
+    /// Commits under way that offer URLs to it.
+    offers: u32,
     /// Commits since the record changed.
     unwritten: Option<usize>,
     /// Bytes of seeds, roughly what writing the record costs.
@@ -96,6 +98,7 @@ impl Crawl {
             flights: 0,
             pages_in_flight: 0,
             parked: BTreeSet::new(),
+            offers: 0,
             unwritten: None,
             weight,
         }
@@ -132,6 +135,8 @@ impl Crawl {
 pub struct CrawlView<'a> {
     /// Its record, with the present counts.
     pub record: &'a CrawlRecord,
+    /// Sites entered, where their number is limited; else 0.
+    pub sites: u64,
     /// Requests for its entries that are not done with.
     pub in_flight: u64,
     /// Whether nothing that was never tried is left of it, or it was ended and nothing is in flight.
@@ -289,6 +294,20 @@ impl Crawls {
         }
     }
 
+    /// A commit is under way that offers URLs to it.
+    pub fn offered(&mut self, id: CrawlId) {
+        if let Some(crawl) = self.map.get_mut(&id) {
+            crawl.offers += 1;
+        }
+    }
+
+    /// One of those is on disk, and what was new is counted.
+    pub fn answered(&mut self, id: CrawlId) {
+        if let Some(crawl) = self.map.get_mut(&id) {
+            crawl.offers = crawl.offers.saturating_sub(1);
+        }
+    }
+
     /// So many of its URLs were new.
     pub fn admitted(&mut self, id: CrawlId, count: u64) {
         if let Some(crawl) = self.map.get_mut(&id) {
@@ -359,6 +378,7 @@ impl Crawls {
     pub fn views(&self) -> impl Iterator<Item = CrawlView<'_>> {
         self.map.values().map(|crawl| CrawlView {
             record: &crawl.record,
+            sites: crawl.sites.len() as u64,
             in_flight: crawl.flights,
             done: done(crawl),
         })
@@ -366,7 +386,7 @@ impl Crawls {
 }
 
 fn done(crawl: &Crawl) -> bool {
-    if crawl.over() { crawl.flights == 0 } else { crawl.record.untried == 0 }
+    if crawl.over() { crawl.flights == 0 } else { crawl.record.untried == 0 && crawl.offers == 0 }
 }
 
 /// Whether an entry counts against the limit of pages: a page, for the first time.

@@ -16,7 +16,8 @@ use std::time::Duration;
 /// What a permit is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Task {
-    /// Fetch an entry of the queue: a page or a sitemap.
+    /// Fetch an entry of the queue: a page or a sitemap. Its `attempt` may be greater than on disk, by the tries of
+    /// this run.
     Entry(QueueItem),
     /// Fetch a robots.txt, perhaps after redirects, on behalf of `of`.
     Robots {
@@ -223,7 +224,8 @@ pub enum Input {
         made: Made,
         /// Links to be admitted, in order of the page, each target once.
         links: Vec<FoundLink>,
-        /// The URL's record before, if it was tried before.
+        /// The URL's record before, if it was tried before: to be looked for unless the entry is untried, and also for a
+        /// seed (depth 0), which may be asked for again.
         previous: Option<Box<UrlRecord>>,
     },
     /// Answer to [`Effect::Commit`] (one answer may stand for many, in their order) or to [`Effect::PromoteDue`] (by itself).
@@ -286,7 +288,8 @@ pub enum IndexAction {
 pub struct Commit {
     /// The permit that this ends: its page is written along, its in-flight mark goes.
     pub permit: Option<PermitId>,
-    /// The queue entry that is done with, and whether it was untried, and its crawl.
+    /// The queue entry that is done with, and whether it was untried as it stood on disk, and its crawl. Without it the
+    /// entry stays in its queue.
     pub done: Option<(QueueKey, bool, CrawlId)>,
     /// The URL's record now.
     pub record: Option<(UrlId, Box<UrlRecord>)>,
@@ -296,7 +299,7 @@ pub struct Commit {
     pub admit: Vec<Admission>,
     /// An entry to come back at a time.
     pub schedule: Option<(Instant, UrlId, HostId, u8, QueueEntry)>,
-    /// Host records that changed.
+    /// Host records that changed, whole: `admitted` is counted here, from what was gained.
     pub hosts: Vec<(HostId, HostRecord)>,
     /// robots.txt answers.
     pub robots: Vec<(HostId, Scheme, RobotsRecord)>,

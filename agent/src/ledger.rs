@@ -1,25 +1,35 @@
 //! Which writes are under way, and which hosts they are about.
 
+use anthill_crawler::record::CrawlId;
 use anthill_protocol::key::HostId;
 use std::collections::VecDeque;
 
 /// Hosts of which one commit tells; these must not be forgotten, or read again, before it is on disk.
 pub type About = [Option<HostId>; 2];
 
+/// A commit that was not answered yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
+    /// The hosts it is about.
+    pub about: About,
+    /// The crawl to which it offers URLs: until it is answered, nobody knows whether any is new.
+    pub offers_to: Option<CrawlId>,
+}
+
 /// Commits that were not answered yet, in order.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    open: VecDeque<About>,
+    open: VecDeque<Open>,
 }
 
 impl Ledger {
     /// A commit was asked for.
-    pub fn push(&mut self, about: About) {
-        self.open.push_back(about);
+    pub fn push(&mut self, open: Open) {
+        self.open.push_back(open);
     }
 
     /// The oldest one is on disk.
-    pub fn pop(&mut self) -> Option<About> {
+    pub fn pop(&mut self) -> Option<Open> {
         self.open.pop_front()
     }
 

@@ -104,7 +104,7 @@ mod tests {
         let mut settings = Settings::with_data(Path::new("/d"));
         let demo = start(&mut settings).expect("served");
         assert!(!settings.seeds.is_empty() && !settings.resolve.is_empty());
-        let address = settings.resolve[0].address;
+        let address = settings.resolve[0].target;
         assert!(address.ip().is_loopback());
         assert!(std::net::TcpStream::connect(address).is_ok());
         drop(demo);

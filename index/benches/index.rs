@@ -2,8 +2,9 @@
 //!
 //! Needs a folder of HTML pages in ANTHILL_PAGES (any tree of `*.html`); without it the benchmarks are skipped.
 
-use anthill_index::{Document, Index, Query, SearchOptions, Settings};
+use anthill_index::{Document, Index, Query, SearchOptions, Searcher, Settings};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -134,6 +135,30 @@ fn latencies(name: &str, queries: &[Query], mut ask: impl FnMut(&Query)) {
     eprintln!("{name}: p50 {:.0} us, p99 {:.0} us, mean {mean:.0} us", at(0.5), at(0.99));
 }
 
+/// The share of pages with a title of their own that are among the first ten for that title.
+fn known_items(searcher: &Searcher, pages: &[Page]) -> f64 {
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for page in pages {
+        *times.entry(&page.title).or_default() += 1;
+    }
+    let (mut asked, mut found) = (0u32, 0u32);
+    for (i, page) in pages
+        .iter()
+        .enumerate()
+        .filter(|(_, p)| !p.title.is_empty() && times[p.title.as_str()] == 1)
+        .step_by(7)
+    {
+        asked += 1;
+        let key = (i as u128).to_be_bytes();
+        let hits = searcher
+            .search(&Query::parse(&page.title), 10, 0, &SearchOptions::default())
+            .expect("search")
+            .hits;
+        found += u32::from(hits.iter().any(|h| h.key == key));
+    }
+    f64::from(found) / f64::from(asked.max(1))
+}
+
 fn bench(c: &mut Criterion) {
     let pages = pages();
     if pages.is_empty() {
@@ -144,6 +169,7 @@ fn bench(c: &mut Criterion) {
     let index = Index::in_memory(Settings::default()).expect("index");
     fill(&index, &pages);
     let searcher = index.searcher();
+    eprintln!("pages among the first ten for their own title: {:.3}", known_items(&searcher, &pages));
     let queries: Vec<Query> = queries(&pages, 2000).iter().map(|q| Query::parse(q)).collect();
     let full = SearchOptions::default();
     let bare = SearchOptions { group: false, count: false, ..SearchOptions::default() };

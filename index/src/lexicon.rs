@@ -49,6 +49,9 @@ pub struct Lexicon {
     pub postings: Vec<Posting>,
 }
 
+/// A posting among the best: the worst of them is the greatest.
+type Place = Reverse<(u64, Reverse<[u8; 16]>, DocAddress)>;
+
 impl Searcher {
     /// Looks a word up (of several, the first), with at most `n` postings. Takes time linear in the pages it is in.
     ///
@@ -74,7 +77,7 @@ impl Searcher {
                 terms.push(term);
             }
         }
-        let mut head: BinaryHeap<Reverse<(u64, Reverse<[u8; 16]>, DocAddress)>> = BinaryHeap::new();
+        let mut head: BinaryHeap<Place> = BinaryHeap::new();
         for (ordinal, (reader, segment)) in
             (0u32..).zip(snapshot.searcher.segment_readers().iter().zip(&snapshot.segments))
         {

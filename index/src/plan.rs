@@ -34,6 +34,14 @@ pub(crate) struct Phrase {
     pub variants: Vec<Vec<String>>,
 }
 
+/// What matches are multiplied by.
+pub(crate) struct Boost<'a> {
+    /// Of a word in a field, by their places; 0 leaves the list out.
+    pub word: &'a dyn Fn(usize, usize) -> f32,
+    /// Of a phrase.
+    pub phrase: f32,
+}
+
 /// A query, analysed.
 pub(crate) struct Plan {
     pub words: Vec<Word>,
@@ -159,13 +167,9 @@ impl Plan {
         self.phrases.retain(|p| !p.variants.is_empty());
     }
 
-    /// The query for tantivy. With `boost`, which gives the weight of a word in a field (0: leave it out), its score
-    /// is never less than the true one; without, it only finds what matches.
-    pub(crate) fn tantivy(
-        &self,
-        fields: &Fields,
-        boost: Option<&dyn Fn(usize, usize) -> f32>,
-    ) -> Box<dyn TantivyQuery> {
+    /// The query for tantivy. With `boost` its score is never less than the true one; without, it only finds what
+    /// matches.
+    pub(crate) fn tantivy(&self, fields: &Fields, boost: Option<&Boost<'_>>) -> Box<dyn TantivyQuery> {
         let mut out: Vec<(Tantivy, Box<dyn TantivyQuery>)> = Vec::new();
         let mut may: Vec<Box<dyn TantivyQuery>> = Vec::new();
         let (mut may_clauses, mut content) = (false, false);
@@ -205,15 +209,10 @@ impl Plan {
     }
 
     /// Lists that rank.
-    fn scored(
-        &self,
-        fields: &Fields,
-        boost: &dyn Fn(usize, usize) -> f32,
-        may: &mut Vec<Box<dyn TantivyQuery>>,
-    ) {
+    fn scored(&self, fields: &Fields, boost: &Boost<'_>, may: &mut Vec<Box<dyn TantivyQuery>>) {
         for (w, word) in self.words.iter().enumerate() {
             for (f, field) in fields.searched().into_iter().enumerate() {
-                let boost = boost(w, f);
+                let boost = (boost.word)(w, f);
                 if boost == 0.0 {
                     continue;
                 }
@@ -223,8 +222,10 @@ impl Plan {
                 }
             }
         }
-        for phrase in &self.phrases {
-            may.extend(phrase.variants.iter().map(|v| sequence(fields.all, v)));
+        if boost.phrase > 0.0 {
+            for words in self.phrases.iter().flat_map(|p| &p.variants) {
+                may.push(Box::new(BoostQuery::new(sequence(fields.all, words), boost.phrase)));
+            }
         }
     }
 
@@ -243,7 +244,10 @@ impl Plan {
         match atom {
             Atom::Word(text) | Atom::Phrase(text) => self.adjacent(fields.all, text),
             Atom::Title(text) => self.adjacent(fields.title, text),
-            Atom::Url(text) => self.adjacent(fields.url, text),
+            // Schemes are not indexed.
+            Atom::Url(text) => {
+                self.adjacent(fields.url, text.split_once("://").map_or(text, |(_, rest)| rest))
+            }
             Atom::Site(site) => union(vec![name(fields.site, site), name(fields.host, site)]),
             Atom::Host(host) => Some(name(fields.host, host)),
             Atom::Lang(lang) => Some(name(fields.lang, lang)),

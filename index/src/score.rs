@@ -49,7 +49,8 @@ impl Model {
             let pages = statistics.any_of(&statistics.pages, forms());
             let urls = statistics.any_of(&statistics.urls, forms());
             frequencies.push((pages, urls));
-            word_weights.push(repetition(word.times) * rarity(pages, documents));
+            // A word said twice weighs twice, as in BM25 for long queries.
+            word_weights.push(word.times as f32 * rarity(pages, documents));
         }
         let idf = frequencies.iter().map(|(p, u)| (idf(*p, documents), idf(*u, documents))).collect();
         let norms = (0..SEARCHED)
@@ -84,6 +85,11 @@ impl Model {
         self.word_weights[word] * by_field
     }
 
+    /// What a phrase is multiplied by.
+    pub(crate) fn phrase_weight(&self) -> f32 {
+        self.ranking.phrase
+    }
+
     fn idf(&self, word: usize, field: usize) -> f32 {
         let (pages, urls) = self.idf[word];
         if field == URL { urls } else { pages }
@@ -107,11 +113,6 @@ impl Model {
         }
         factor
     }
-}
-
-/// Saying a word again makes it matter more, each time by less.
-fn repetition(times: u32) -> f32 {
-    1.0 + (times.max(1) as f32).ln()
 }
 
 struct List {
@@ -187,7 +188,9 @@ impl<'a> Scoring<'a> {
             self.found[w] = found;
         }
         for variants in &mut self.phrases {
-            sum += variants.iter_mut().map(|v| at(v.as_mut(), doc)).fold(0.0, f32::max);
+            // Variants in several languages are one phrase all the same.
+            sum +=
+                model.phrase_weight() * variants.iter_mut().map(|v| at(v.as_mut(), doc)).fold(0.0, f32::max);
         }
         sum * self.factor(doc, in_title)
     }

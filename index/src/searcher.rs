@@ -4,7 +4,7 @@ use crate::analysis::{self, Language};
 use crate::error::{Error, guarded};
 use crate::group::{Likeness, group};
 use crate::index::Core;
-use crate::plan::Plan;
+use crate::plan::{Boost, Plan};
 use crate::query::Query;
 use crate::schema::{pack_code, unpack_code};
 use crate::score::{Model, Scoring};
@@ -314,7 +314,8 @@ impl Prepared {
         }
         let provider = self.provider(core);
         let scoring = EnableScoring::enabled_from_statistics_provider(&provider, &snapshot.searcher);
-        let boost = |word: usize, field: usize| self.model.weight(word, field);
+        let boost =
+            Boost { word: &|word, field| self.model.weight(word, field), phrase: self.model.phrase_weight() };
         let weight = self.plan.tantivy(&core.fields, Some(&boost)).weight(scoring)?;
         let phrases = self.phrase_weights(core, scoring)?;
         let searched = core.fields.searched();

@@ -32,6 +32,8 @@ impl Default for Weights {
 pub struct Ranking {
     /// By place of the match.
     pub weights: Weights,
+    /// A phrase counts this much beside its words: one in quotes, and the parts of a word such as `std::vec`.
+    pub phrase: f32,
     /// A page with all the words: times 1 + this.
     pub all_words: f32,
     /// A page whose title is the query, word for word in any order: times 1 + this.
@@ -50,6 +52,7 @@ impl Default for Ranking {
     fn default() -> Self {
         Self {
             weights: Weights::default(),
+            phrase: 0.1,
             all_words: 0.2,
             exact_title: 0.25,
             inlinks: 0.05,
@@ -67,7 +70,13 @@ impl Ranking {
         for x in [&mut w.all, &mut w.title, &mut w.headings, &mut w.anchors, &mut w.url] {
             *x = clamp(*x);
         }
-        for x in [&mut self.all_words, &mut self.exact_title, &mut self.inlinks, &mut self.language] {
+        for x in [
+            &mut self.phrase,
+            &mut self.all_words,
+            &mut self.exact_title,
+            &mut self.inlinks,
+            &mut self.language,
+        ] {
             *x = clamp(*x);
         }
         self.language_share = clamp(self.language_share);

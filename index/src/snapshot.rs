@@ -2,7 +2,7 @@
 
 use crate::analysis::Language;
 use crate::error::Error;
-use crate::schema::{Fields, SEARCHED, column, unpack_code};
+use crate::schema::{Fields, SEARCHED, column};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tantivy::columnar::Column;
@@ -66,13 +66,14 @@ impl Snapshot {
     pub(crate) fn open(searcher: tantivy::Searcher, fields: &Fields) -> Result<Self, Error> {
         let searched = fields.searched();
         let mut segments = Vec::with_capacity(searcher.segment_readers().len());
-        let mut by_code: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut by_code: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for reader in searcher.segment_readers() {
-            let segment = Segment::open(reader, &searched)?;
-            for doc in 0..reader.max_doc() {
-                *by_code.entry(segment.lang.first(doc).unwrap_or_default()).or_default() += 1;
+            segments.push(Segment::open(reader, &searched)?);
+            let index = reader.inverted_index(fields.lang)?;
+            let mut codes = index.terms().stream().map_err(tantivy::TantivyError::from)?;
+            while let Some((code, info)) = codes.next() {
+                *by_code.entry(code.to_vec()).or_default() += u64::from(info.doc_freq);
             }
-            segments.push(segment);
         }
         let mut tokens = [0; SEARCHED];
         for (n, field) in tokens.iter_mut().zip(searched) {
@@ -81,7 +82,7 @@ impl Snapshot {
         let documents = Bm25StatisticsProvider::total_num_docs(&searcher)?;
         let languages: Vec<(Language, u64)> = by_code
             .into_iter()
-            .filter_map(|(code, n)| Some((Language::of(&unpack_code(code)?)?, n)))
+            .filter_map(|(code, n)| Some((Language::of(std::str::from_utf8(&code).ok()?)?, n)))
             .collect();
         Ok(Self { searcher, segments, documents, tokens, languages })
     }

@@ -4,6 +4,7 @@
 
 use crate::analysis::split::Splitter;
 use crate::analysis::stem::{Language, Stems};
+use crate::analysis::{ceil, floor};
 use crate::plan::tokens;
 use crate::query::{Atom, Occur, Query};
 use crate::searcher::Searcher;
@@ -99,7 +100,7 @@ impl Snippets {
 
     /// The best passage of a text in a language.
     pub fn make(&mut self, text: &str, lang: Option<&str>) -> String {
-        let text = &text[..text.floor_char_boundary(MAX_SCAN_BYTES)];
+        let text = &text[..floor(text, MAX_SCAN_BYTES)];
         let mut matches = self.matches(text, lang.filter(|_| self.stemming).and_then(Language::of));
         self.mark_phrases(&mut matches);
         let best = best(&matches, self.sought.len());
@@ -220,7 +221,7 @@ fn best(matches: &[Match], words: usize) -> Option<Range<usize>> {
 /// The bytes shown: around the matches, beginning with a sentence if one begins nearby, else with a word.
 fn passage(text: &str, matches: Option<Range<usize>>) -> Range<usize> {
     let matches = matches.unwrap_or(0..0);
-    let earliest = text.ceil_char_boundary(matches.start.saturating_sub(2 * LEAD_BYTES));
+    let earliest = ceil(text, matches.start.saturating_sub(2 * LEAD_BYTES));
     let before = &text[earliest..matches.start];
     let sentence = before
         .char_indices()
@@ -235,15 +236,14 @@ fn passage(text: &str, matches: Option<Range<usize>>) -> Range<usize> {
         _ if earliest == 0 => 0,
         Some(at) => earliest + at,
         None => {
-            let near = text.ceil_char_boundary(matches.start.saturating_sub(LEAD_BYTES));
+            let near = ceil(text, matches.start.saturating_sub(LEAD_BYTES));
             let word = text[near..matches.start].find(char::is_whitespace);
             word.map_or(near, |at| near + at)
         }
     };
     let start = start + (text[start..].len() - text[start..].trim_start().len());
     let start = start.min(matches.start.max(start.min(matches.start)));
-    let limit =
-        text.floor_char_boundary((start + SNIPPET_BYTES).max(matches.end.min(start + 2 * SNIPPET_BYTES)));
+    let limit = floor(text, (start + SNIPPET_BYTES).max(matches.end.min(start + 2 * SNIPPET_BYTES)));
     let end = if limit == text.len() {
         limit
     } else {

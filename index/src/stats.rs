@@ -5,6 +5,7 @@
 
 use crate::schema::{Fields, SEARCHED};
 use crate::snapshot::Snapshot;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tantivy::query::Bm25StatisticsProvider;
 use tantivy::schema::{Field, Term};
@@ -16,7 +17,7 @@ pub(crate) const B: f32 = 0.75;
 
 /// Document frequencies of the terms of a query, and the sizes of an index. Deleted documents count until their
 /// segment is merged.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Documents.
     pub documents: u64,
@@ -82,16 +83,14 @@ pub(crate) fn idf(n: u64, documents: u64) -> f32 {
     (1.0 + x).ln()
 }
 
-/// How much of a word's weight is left when it is common, 1 for rare words. The probabilistic idf, which falls to
-/// nothing at half of the documents, over tantivy's, which does not: so that words such as "the" do not outweigh, by
-/// being many, what is asked for. Never nothing: a query of common words alone is still a query.
+/// How much of a word's weight is left when it is common: the share of documents without it. tantivy's idf is well
+/// above nothing for words such as "the"; in a long query they would outweigh, by being many, what is asked for.
+/// Never nothing: a query of common words alone is still a query.
 pub(crate) fn rarity(n: u64, documents: u64) -> f32 {
-    /// In a small index "half of the documents" says little about a word.
-    const PRIOR: f32 = 40.0;
+    /// In a small index the share says little about a word.
+    const PRIOR: f32 = 20.0;
     const LEAST: f32 = 0.02;
-    let n = n.min(documents);
-    let x = ((documents - n) as f32 + PRIOR + 0.5) / (n as f32 + 0.5);
-    (x.ln() / (1.0 + x).ln()).clamp(LEAST, 1.0)
+    (1.0 - n.min(documents) as f32 / (documents as f32 + PRIOR)).max(LEAST)
 }
 
 /// What tantivy asks while it makes the scorers of one query.

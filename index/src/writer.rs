@@ -1,7 +1,7 @@
 //! Putting pages in, taking them out, and making it last.
 
 use crate::analysis::stem::code;
-use crate::analysis::{Language, stream};
+use crate::analysis::{Language, floor, stream};
 use crate::document::Document;
 use crate::error::{Error, guarded};
 use crate::index::{Core, payload};
@@ -278,7 +278,7 @@ impl Texts<'_> {
 
 /// The beginning of a text.
 fn cut(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
+    &text[..floor(text, bytes)]
 }
 
 /// Lines, up to [`MAX_EXTRA_BYTES`].

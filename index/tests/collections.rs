@@ -1,4 +1,5 @@
 //! Quality on three public test collections, if they are at hand: mean average precision, and nDCG of the first ten.
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

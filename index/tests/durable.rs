@@ -1,7 +1,10 @@
 //! What was committed lasts; what is damaged is called so.
+#![allow(clippy::unwrap_used, reason = "a test ends there")]
 
 use anthill_index::{Document, Error, Index, Query, SearchOptions, Settings, Verify};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 fn settings() -> Settings {
     Settings { verify: Verify::Always, ..Settings::default() }
@@ -81,6 +84,51 @@ fn other_settings_of_the_words_need_another_index() {
     put(dir.path(), 0..1, 1);
     let error = Index::open(dir.path(), Settings { stemming: false, ..settings() }).err().unwrap();
     assert!(error.is_damaged(), "{error}");
+}
+
+/// Tells the process that is to be killed where to write.
+const KILLED_DIR: &str = "ANTHILL_TEST_KILLED_DIR";
+
+#[test]
+#[ignore = "run by the test below, in a process of its own"]
+fn writes_until_killed() {
+    let Some(dir) = std::env::var_os(KILLED_DIR) else { return };
+    let index = Index::open(Path::new(&dir), settings()).unwrap();
+    let mut writer = index.writer().unwrap();
+    let mut stdout = std::io::stdout();
+    for seq in index.last_seq().unwrap().unwrap_or(0) + 1.. {
+        for i in 0..10 {
+            let key = u128::from(seq * 10 + i).to_be_bytes();
+            writer.put(&Document { key, text: "ants", fresh: true, ..Document::default() }).unwrap();
+        }
+        writer.commit(seq).unwrap();
+        writeln!(stdout, "\ncommitted {seq}").unwrap();
+    }
+}
+
+#[test]
+fn a_killed_writer_leaves_its_last_commit_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut last = 0;
+    for round in 1..=3 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "writes_until_killed", "--ignored", "--nocapture"])
+            .env(KILLED_DIR, dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let seqs =
+            lines.map_while(Result::ok).filter_map(|l| l.strip_prefix("committed ")?.parse::<u64>().ok());
+        let said = seqs.take(3 + round).last().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let index = Index::open(dir.path(), settings()).unwrap();
+        let seq = index.last_seq().unwrap().unwrap();
+        assert!(seq >= said && said > last, "{last} {said} {seq}");
+        assert_eq!(count(&index), seq * 10);
+        last = seq;
+    }
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {

@@ -31,6 +31,27 @@ fn since_boot() -> Duration {
     Duration::new(seconds, nanos)
 }
 
+/// Time spent computing, for measurements.
+pub mod cpu {
+    use rustix::time::{ClockId, clock_gettime};
+    use std::time::Duration;
+
+    fn read(clock: ClockId) -> Duration {
+        let time = clock_gettime(clock);
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+
+    /// Of this thread.
+    pub fn thread() -> Duration {
+        read(ClockId::ThreadCPUTime)
+    }
+
+    /// Of all threads of this process.
+    pub fn process() -> Duration {
+        read(ClockId::ProcessCPUTime)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

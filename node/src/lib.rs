@@ -6,6 +6,7 @@
 pub mod api;
 pub mod clock;
 pub mod driver;
+pub mod floor;
 pub mod logging;
 pub mod metrics;
 mod peer;

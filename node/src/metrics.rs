@@ -141,6 +141,8 @@ pub struct Metrics {
     pub store_bytes: Counter,
     /// Free bytes of the disk that holds the data.
     pub disk_free_bytes: Gauge,
+    /// 1 while the index has all that was fetched.
+    pub index_settled: Gauge,
     /// 1 while crawling is paused.
     pub paused: Gauge,
     /// Queries answered.
@@ -195,6 +197,7 @@ impl Metrics {
             store_writes: counter(r, "store_writes", "Write batches of the store"),
             store_bytes: counter(r, "store_bytes", "Bytes written to the store"),
             disk_free_bytes: gauge(r, "disk_free_bytes", "Free bytes of the disk that holds the data"),
+            index_settled: gauge(r, "index_settled", "1 while the index has all that was fetched"),
             paused: gauge(r, "paused", "1 while crawling is paused"),
             searches: counter(r, "searches", "Queries answered"),
             api_requests: counter(r, "api_requests", "Requests of the API answered"),

@@ -129,7 +129,7 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
     let (index, index_thread) = open_index(&settings, &store, indexer_out, &shared, &metrics)?;
     let searcher = index.searcher();
 
-    let resolver = setup::resolver(&settings)?;
+    let resolver = setup::resolver(&settings);
     let fetching = Arc::new(Fetching {
         fetcher: Fetcher::new(setup::fetching(&settings)?, Arc::clone(&resolver))?,
         resolver,
@@ -329,7 +329,7 @@ fn open_index(
         );
     }
     shared.indexed.store(index.searcher().documents(), std::sync::atomic::Ordering::Relaxed);
-    shared.index_settled.store(true, std::sync::atomic::Ordering::Release);
+    shared.index_sequence.store(thread.sequence, std::sync::atomic::Ordering::Release);
     Ok((index, thread))
 }
 

@@ -61,16 +61,12 @@ pub fn extractions(settings: &Settings) -> anyhow::Result<Map<String, Arc<Extrac
 }
 
 /// The resolver.
-pub fn resolver(settings: &Settings) -> anyhow::Result<Arc<Resolver>> {
-    let mut overrides = Vec::new();
-    for rule in &settings.resolve {
-        overrides.push(fetch::Override { pattern: rule.pattern.parse()?, target: rule.address });
-    }
-    Ok(Arc::new(Resolver::new(ResolverConfig {
-        overrides,
+pub fn resolver(settings: &Settings) -> Arc<Resolver> {
+    Arc::new(Resolver::new(ResolverConfig {
+        overrides: settings.resolve.clone(),
         allow_private: settings.allow_private,
         ..ResolverConfig::default()
-    })))
+    }))
 }
 
 /// The HTTP client's settings.

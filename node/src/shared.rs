@@ -28,8 +28,8 @@ pub struct Shared {
     pub indexed: AtomicU64,
     /// Whether there is nothing untried queued, in flight or unwritten.
     pub idle: AtomicBool,
-    /// Whether the indexer has committed all it was given.
-    pub index_settled: AtomicBool,
+    /// Sequence of the last change that the index has on disk.
+    pub index_sequence: AtomicU64,
     samples: Mutex<VecDeque<(Instant, u64, u64)>>,
 }
 
@@ -51,6 +51,11 @@ impl Shared {
     /// The sums.
     pub fn totals(&self) -> Totals {
         lock(&self.totals).0
+    }
+
+    /// Whether the index has all that was fetched.
+    pub fn index_settled(&self) -> bool {
+        self.index_sequence.load(Ordering::Acquire) >= self.totals().sequence
     }
 
     /// Counts of a crawl.

@@ -3,5 +3,6 @@
 //! [`peer`] starts and stops `anthill` processes and talks to their API; [`shared`] finds test data that is
 //! kept beside the project, not in it. The local web is the crate `anthill-web`.
 
+pub mod local;
 pub mod peer;
 pub mod shared;

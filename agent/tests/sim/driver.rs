@@ -167,7 +167,8 @@ impl Driver {
             Effect::Commit(_) | Effect::PromoteDue(..) => {
                 self.to_write.push_back(effect);
                 // The writer takes them in order.
-                self.written_at = self.written_at.max(self.now) + self.some(3_000);
+                let slow = if self.seed.is_multiple_of(3) { 30_000 } else { 3_000 };
+                self.written_at = self.written_at.max(self.now) + self.some(slow);
                 self.at(self.written_at, Event::Write);
             }
         }

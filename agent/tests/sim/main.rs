@@ -45,6 +45,12 @@ fn forgetful(mut config: Config) -> Config {
     config
 }
 
+/// Waits so short that only what hosts ask for holds them off for long.
+fn impatient(mut config: Config) -> Config {
+    config.frontier.backoff_base = ms(10);
+    config
+}
+
 fn seeds(web: &Web) -> Vec<String> {
     vec![web.url(0, 0), web.url(1, 0)]
 }
@@ -78,7 +84,7 @@ fn politeness_holds_on_a_web_full_of_trouble_and_everything_is_found_in_the_end(
     for seed in 0..60 {
         let delays = [(0, 0), (200, 100), (100, 300), (1_000, 0), (0, 50)][seed as usize % 5];
         let config = config(delays.0, delays.1);
-        let config = if seed % 2 == 0 { config } else { forgetful(config) };
+        let config = if seed % 2 == 0 { config } else { impatient(forgetful(config)) };
         let (mut driver, seeds) = crawled(config, Web::new(seed, TROUBLED), seed);
         assert!(driver.run_until_idle(DAY), "seed {seed}: {:?}", driver.agent.counts());
         driver.run_for(DAY * 9);
@@ -92,7 +98,7 @@ fn a_crash_at_any_moment_loses_nothing_and_repeats_only_what_was_in_flight() {
     for seed in 0..60 {
         let mut dice = Dice(seed);
         let config = config(100, 50);
-        let config = if seed % 2 == 0 { config } else { forgetful(config) };
+        let config = if seed % 2 == 0 { config } else { impatient(forgetful(config)) };
         let (mut driver, seeds) = crawled(config, Web::new(seed, TROUBLED), seed);
         // The answer to the crawl is what makes it acknowledged.
         while driver.store.seen.len() < seeds.len() {

@@ -48,6 +48,8 @@ pub struct Reader<R> {
     /// Bytes that are no record were announced already.
     announced: bool,
     done: bool,
+    /// What is still to be said when it is done.
+    last: Option<ReadError>,
 }
 
 impl<R: Read> Reader<R> {
@@ -55,7 +57,7 @@ impl<R: Read> Reader<R> {
     pub fn new(inner: R, limits: Limits) -> Reader<R> {
         let mut source = Source::new(inner);
         let pending = source.take_damage();
-        Reader { source, limits, format: Format::Unknown, pending, announced: false, done: false }
+        Reader { source, limits, format: Format::Unknown, pending, announced: false, done: false, last: None }
     }
 
     /// Whether a record begins `skip` bytes on.
@@ -130,10 +132,10 @@ impl<R: Read> Reader<R> {
                 let offset = self.source.offset();
                 let reason = self.source.take_damage();
                 if !self.source.next_stretch() {
-                    if let (Some(reason), true) = (reason, self.format != Format::Unknown) {
-                        return Some(Err(ReadError::Damaged { offset, reason }));
-                    }
-                    return self.finish().map(Err);
+                    self.last = self.finish();
+                    let known = self.format != Format::Unknown;
+                    let error = reason.filter(|_| known).map(|reason| ReadError::Damaged { offset, reason });
+                    return error.or_else(|| self.last.take()).map(Err);
                 }
                 match reason.or_else(|| self.source.take_damage()) {
                     Some(reason) => return Some(Err(ReadError::Damaged { offset, reason })),
@@ -191,6 +193,7 @@ impl<R: Read> Reader<R> {
             }
         };
         let block = self.block(&header);
+        self.source.earn();
         Ok(interpret(offset, header, block, &self.limits))
     }
 
@@ -203,9 +206,8 @@ impl<R: Read> Reader<R> {
             match header_end(window, seen) {
                 Some(end) if end <= self.limits.header => break end,
                 None if window.len() <= self.limits.header => {}
-                // The first line alone is given up, so that the next start is found, wherever it is.
                 _ => {
-                    self.source.take(WARC.len());
+                    self.give_up_header();
                     return Err(ReadError::Header { offset, limit: self.limits.header });
                 }
             }
@@ -225,6 +227,14 @@ impl<R: Read> Reader<R> {
         let length = fields.get("Content-Length").and_then(|length| length.parse().ok());
         let length = length.ok_or(ReadError::Length { offset })?;
         Ok(Header::warc(version, fields, bad_lines, length))
+    }
+
+    /// Gives up a header without end: as long as the budget allows only its first word, so that the next start is found
+    /// wherever it is, else all that was looked at.
+    fn give_up_header(&mut self) {
+        let seen = self.source.window().len();
+        let again = self.source.spend(seen as u64);
+        self.source.take(if again { WARC.len() } else { seen });
     }
 
     fn arc_header(&mut self) -> Result<Header, ReadError> {
@@ -332,7 +342,7 @@ impl<R: Read> Iterator for Reader<R> {
     type Item = Result<Record, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done { None } else { self.step() }
+        if self.done { self.last.take().map(Err) } else { self.step() }
     }
 }
 

@@ -15,8 +15,9 @@ const STEP: usize = 0x1_0000;
 /// where the decoder stopped.
 const KEPT: usize = 0x40_0000;
 
-/// What looking at one place for a member costs, in bytes read, for [`Budget`]: the decoder's tables and window.
-const PROBE_COST: u64 = 0x2_0000;
+/// What looking at one place for a member costs, in bytes read, for [`Budget`]: setting up a decoder takes 3 µs, in which
+/// as many bytes are read.
+const PROBE_COST: u64 = 0x1000;
 
 /// Work that may be done over again before anything was read.
 const BUDGET_START: u64 = 0x400_0000;
@@ -44,8 +45,8 @@ impl Budget {
         }
     }
 
-    fn earn(&mut self, bytes: usize) {
-        self.left = self.left.saturating_add(bytes as u64);
+    fn earn(&mut self, bytes: u64) {
+        self.left = self.left.saturating_add(bytes);
     }
 }
 
@@ -263,7 +264,7 @@ impl<R: Read> Source<R> {
             (self.stretch_ended, self.broken) = (true, true);
         }
         self.stretch_ended |= read == 0;
-        self.budget.earn(read);
+        self.budget.earn(read as u64);
         read > 0
     }
 
@@ -324,6 +325,16 @@ impl<R: Read> Source<R> {
     pub(super) fn reject(&mut self) {
         self.window.clear();
         (self.at, self.stretch_ended, self.broken, self.damage) = (0, true, true, None);
+    }
+
+    /// A record was read: looking for the one behind it is paid for, should it be in a damaged member.
+    pub(super) fn earn(&mut self) {
+        self.budget.earn(PROBE_COST);
+    }
+
+    /// Whether so many bytes may be looked at once more.
+    pub(super) fn spend(&mut self, bytes: u64) -> bool {
+        self.budget.spend(bytes)
     }
 
     /// Goes back into what was taken: `bytes` come again before everything else. False if too much was read again

@@ -177,6 +177,14 @@ impl Addresses {
         }
     }
 
+    /// Something was sent there without a permit for this address: it stays closed until then.
+    pub fn close(&mut self, key: AddressKey, until: Instant) {
+        let opens = self.map.entry(key).or_default().opens.max(until);
+        self.reopen(key, opens);
+        // Filed, so that an address that no host is known to be at is forgotten when its time comes.
+        self.times.insert((opens.max(self.floor), key));
+    }
+
     /// The next host in turn at an address that is open.
     pub fn due(&mut self, now: Instant) -> Option<HostId> {
         loop {
@@ -336,6 +344,18 @@ mod tests {
         assert_eq!(addresses.due(T + SEND_WINDOW + DELAY), None);
         assert!(addresses.map.is_empty());
         assert!(addresses.times.is_empty());
+    }
+
+    #[test]
+    fn an_address_that_was_connected_to_unawares_is_closed_for_a_while() {
+        let mut addresses = Addresses::default();
+        addresses.close(key(), T + DELAY);
+        assert_eq!(addresses.ask(key(), host(1), T, false, DELAY), Turn::InLine);
+        assert_eq!(addresses.due(T + DELAY), Some(host(1)));
+        let other = AddressKey::of(IpAddr::from([127, 0, 0, 2]));
+        addresses.close(other, T + DELAY);
+        assert_eq!(addresses.due(T + DELAY), None);
+        assert!(!addresses.map.contains_key(&other));
     }
 
     #[test]

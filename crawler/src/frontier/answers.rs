@@ -1,5 +1,6 @@
 //! What an answer means for a host: the end of a request, and a robots.txt.
 
+use super::address::{self, AddressKey};
 use super::outcome::{self, ForHost, ForRules, MAX_ROBOTS_HOPS, Trouble};
 use super::rules::{LIFETIME, Pair, Rules};
 use super::state::{Flight, State};
@@ -8,6 +9,7 @@ use crate::record::{RobotsAnswer, RobotsRecord};
 use crate::time::Instant;
 use anthill_protocol::key::HostId;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// Errands that one host does at once for others: a host that thousands point to would do nothing else.
 const MAX_ERRANDS: usize = 64;
@@ -76,6 +78,16 @@ impl State {
             match expired {
                 true => self.addresses.unsent(key, permit, now),
                 false => self.addresses.sent(key, permit, at),
+            }
+        }
+        // The address that counts is the one that was connected to.
+        if let (Some(ip), Some(asked)) = (remote, window)
+            && AddressKey::of(ip) != asked
+        {
+            let local = self.hosts.get(&id).is_some_and(|host| !host.public());
+            let delay = address::delay(&self.config, ip, local);
+            if delay > Duration::ZERO {
+                self.addresses.close(AddressKey::of(ip), at + delay);
             }
         }
         if let Some(host) = self.hosts.get_mut(&id) {

@@ -340,8 +340,15 @@ pub enum Dropped {
     Robots,
     /// The host's address may not be connected to.
     AddressRefused,
-    /// The host does not answer, and is not asked again before this time; why.
-    HostDown(Instant, &'static str),
+    /// The host does not answer.
+    HostDown {
+        /// It is not asked again before.
+        until: Instant,
+        /// What it failed by.
+        why: &'static str,
+        /// It failed so often in a row that its entries are not worth keeping.
+        given_up: bool,
+    },
 }
 
 /// What is to become of an entry whose turn it is.

@@ -13,6 +13,11 @@ pub const PUBLIC_IP_DELAY: Duration = Duration::from_millis(100);
 /// Failures in a row after which a host counts as down: its queue is put off instead of waited for. With the
 /// default base that is after about four minutes.
 pub const PATIENCE: u8 = 3;
+/// Failures in a row after which the entries of a host that is down are given up. With the default base that is after
+/// a day and a half.
+pub const GIVE_UP: u8 = 12;
+/// A name that does not exist counts as so many failures: three lookups, over a day, settle it.
+const UNKNOWN_NAME: u8 = 3;
 /// A host that asked for a longer pause than this counts as down until then.
 pub const LONG_PAUSE: Duration = Duration::from_secs(600);
 /// A host that answers with trouble waits at least this, doubled each time.
@@ -62,6 +67,11 @@ impl Pace {
             && (self.failures > PATIENCE || self.hold_until.since(self.last_end) > LONG_PAUSE)
     }
 
+    /// Whether the entries of a host that is down are not worth keeping.
+    pub fn given_up(&self) -> bool {
+        self.failures >= GIVE_UP
+    }
+
     /// The host answered well.
     pub fn well(&mut self) {
         self.failures = 0;
@@ -89,7 +99,7 @@ impl Pace {
 
     /// The host's name does not exist: it is down at once.
     pub fn unknown_name(&mut self, at: Instant, config: &Config, rng: &mut ChaCha8Rng) {
-        self.failures = self.failures.max(PATIENCE);
+        self.failures = self.failures.max(PATIENCE).saturating_add(UNKNOWN_NAME - 1);
         self.failed(at, None, config, rng);
     }
 }
@@ -149,6 +159,20 @@ mod tests {
         assert!(!pace.down(pace.hold_until));
         pace.well();
         assert!(!pace.down(T));
+    }
+
+    #[test]
+    fn a_name_that_does_not_exist_is_down_at_once_and_given_up_after_three_lookups() {
+        let mut rng = ChaCha8Rng::from_seed([3; 32]);
+        let mut pace = Pace::default();
+        let mut now = T;
+        for lookup in 1..=3 {
+            assert!(!pace.given_up(), "{lookup}");
+            pace.unknown_name(now, &config(0), &mut rng);
+            assert!(pace.down(now));
+            now = pace.hold_until;
+        }
+        assert!(pace.given_up());
     }
 
     #[test]

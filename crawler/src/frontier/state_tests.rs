@@ -224,7 +224,8 @@ fn a_host_that_fails_again_and_again_is_given_up_for_a_while_and_its_queue_put_o
     let end = Input::Ended { permit: permit.id, at: now, end: End::Failed(Failure::Connect), remote: None };
     let out = tell(&mut state, now, end);
     let put_off = out.iter().filter(|effect| {
-        matches!(effect, Effect::Drop { reason: Dropped::HostDown(until, "connect"), .. } if *until > now)
+        matches!(effect, Effect::Drop { reason: Dropped::HostDown { until, why: "connect", given_up: false }, .. }
+            if *until > now)
     });
     assert_eq!(put_off.count(), 9 - 4);
 }

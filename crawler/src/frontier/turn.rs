@@ -138,9 +138,11 @@ impl State {
                 Judgement::Park => return Turn::Parked,
                 Judgement::Drop(reason) => Some(reason),
                 Judgement::Go if host.refused(now) => Some(Dropped::AddressRefused),
-                Judgement::Go if host.pace.down(now) => {
-                    Some(Dropped::HostDown(host.pace.hold_until, host.trouble.word()))
-                }
+                Judgement::Go if host.pace.down(now) => Some(Dropped::HostDown {
+                    until: host.pace.hold_until,
+                    why: host.trouble.word(),
+                    given_up: host.pace.given_up(),
+                }),
                 Judgement::Go => None,
             };
             let scheme = Scheme::of(&ready.item.entry.url);

@@ -139,14 +139,15 @@ impl Prescan<'_> {
 
     /// The encoding that a meta tag names, if it does; `None` outside if the bytes end in it.
     fn meta(&mut self) -> Option<Option<&'static Encoding>> {
-        let mut seen: Vec<Vec<u8>> = Vec::new();
+        // The first attribute of a name counts; only three names matter.
+        let mut seen = [false; 3];
         let mut got_pragma = false;
         let mut need_pragma = None;
         let mut charset: Option<Option<&'static Encoding>> = None;
         while let Some((name, value)) = self.attribute()? {
-            if seen.contains(&name) {
-                continue;
-            }
+            let known = [b"http-equiv".as_slice(), b"content", b"charset"].iter().position(|n| *n == name);
+            let Some(known) = known.filter(|k| !seen[*k]) else { continue };
+            seen[known] = true;
             match name.as_slice() {
                 b"http-equiv" => got_pragma |= value == b"content-type",
                 b"content" => {
@@ -159,7 +160,6 @@ impl Prescan<'_> {
                 b"charset" => (charset, need_pragma) = (Some(Encoding::for_label(&value)), Some(false)),
                 _ => {}
             }
-            seen.push(name);
         }
         Some(match need_pragma {
             None => None,

@@ -45,8 +45,8 @@ pub(super) struct Attributes {
     values: Vec<u8>,
     ranges: [Option<(u32, u32)>; ATTRIBUTES],
     any: bool,
-    /// Whether a value was longer than [`MAX_ATTRIBUTE`]; such an attribute counts as empty.
-    pub(super) too_long: bool,
+    /// A bit for each that was longer than [`MAX_ATTRIBUTE`]; it counts as empty.
+    too_long: u16,
 }
 
 impl Attributes {
@@ -55,7 +55,7 @@ impl Attributes {
             self.values.clear();
             self.ranges = [None; ATTRIBUTES];
             self.any = false;
-            self.too_long = false;
+            self.too_long = 0;
         }
     }
 
@@ -63,6 +63,11 @@ impl Attributes {
     pub(super) fn get(&self, attribute: Attribute) -> Option<&[u8]> {
         let (start, end) = self.ranges[attribute as usize]?;
         self.values.get(start as usize..end as usize)
+    }
+
+    /// Whether its value was too long to be kept.
+    pub(super) fn is_too_long(&self, attribute: Attribute) -> bool {
+        self.too_long & (1 << attribute as u16) != 0
     }
 
     /// Its value as text, if the tag has it.
@@ -275,7 +280,7 @@ impl Emitter for Collector<'_> {
         let Some(attribute) = self.attribute else { return };
         let Some((start, end)) = &mut self.attributes.ranges[attribute as usize] else { return };
         if (*end - *start) as usize + part.len() > MAX_ATTRIBUTE {
-            self.attributes.too_long = true;
+            self.attributes.too_long |= 1 << attribute as u16;
             self.attribute = None;
             self.attributes.values.truncate(*start as usize);
             *end = *start;

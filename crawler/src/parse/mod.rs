@@ -4,6 +4,7 @@
 //! panics, costs time linear in the body whatever it holds, and what it keeps is bounded ([`limits`]). No tree is
 //! built, except to apply extraction rules for a site ([`Extraction`]), and then within limits of its own.
 
+mod body;
 mod charset;
 mod directives;
 mod dom;

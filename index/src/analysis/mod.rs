@@ -26,3 +26,30 @@ pub(crate) fn words(text: &str, limit: usize) -> Vec<String> {
     }
     out
 }
+
+/// The end of a character at or before a place.
+pub(crate) fn floor(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    // A character has at most four bytes.
+    (at.saturating_sub(3)..=at).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
+}
+
+/// The beginning of a character at or after a place.
+pub(crate) fn ceil(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|i| text.is_char_boundary(*i)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        let text = "a東b";
+        let floors: Vec<usize> = (0..8).map(|i| floor(text, i)).collect();
+        let ceils: Vec<usize> = (0..8).map(|i| ceil(text, i)).collect();
+        assert_eq!(floors, [0, 1, 1, 1, 4, 5, 5, 5]);
+        assert_eq!(ceils, [0, 1, 4, 4, 4, 5, 5, 5]);
+        assert_eq!((floor("", 3), ceil("", 3)), (0, 0));
+    }
+}

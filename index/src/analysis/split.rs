@@ -1,7 +1,7 @@
 //! Where words begin and end.
 
-use super::MAX_TOKEN_BYTES;
 use super::fold::{Class, class, fold};
+use super::{MAX_TOKEN_BYTES, floor};
 use std::ops::Range;
 
 /// Gives the words of a text one after the other, folded. Linear in the text.
@@ -126,7 +126,7 @@ impl<'a> Splitter<'a> {
             at += c.len_utf8();
         }
         if word.len() > MAX_TOKEN_BYTES {
-            let cut = word.floor_char_boundary(MAX_TOKEN_BYTES);
+            let cut = floor(word, MAX_TOKEN_BYTES);
             word.truncate(cut);
         }
         let signs = sign(bytes, start, at);

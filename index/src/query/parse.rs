@@ -1,6 +1,7 @@
 //! Reading a query: one pass, never an error.
 
 use super::{Atom, Clause, Occur, Query};
+use crate::analysis::floor;
 use crate::analysis::fold::{Class, class};
 use crate::analysis::stem::code;
 
@@ -18,7 +19,7 @@ const QUOTES: [char; 4] = ['"', '“', '”', '„'];
 
 pub(super) fn parse(text: &str) -> Query {
     let mut notes = Vec::new();
-    let read = &text[..text.floor_char_boundary(MAX_QUERY_BYTES)];
+    let read = &text[..floor(text, MAX_QUERY_BYTES)];
     if read.len() < text.len() {
         notes.push(format!("only the first {MAX_QUERY_BYTES} bytes of the query were read"));
     }
@@ -113,7 +114,7 @@ impl<'a> Reader<'a> {
                     !c.is_whitespace() && !begins_word(c) && !QUOTES.contains(&c)
                 });
             }
-            let Some(first) = self.rest.chars().next() else { return None };
+            let first = self.rest.chars().next()?;
             if first.is_whitespace() {
                 continue;
             }
@@ -231,7 +232,7 @@ fn net_name(value: &str) -> Option<String> {
 
 /// The beginning of a text, for a note.
 fn head(text: &str) -> &str {
-    &text[..text.floor_char_boundary(40)]
+    &text[..floor(text, 40)]
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Live {
         let id = CrawlId(u32::try_from(crawl).map_err(|_| missing())?);
         let found = self.ask(move |agent| {
             let view = agent.crawls().find(|c| c.record.id == id)?;
-            Some((view.record.clone(), 0, view.in_flight, view.done))
+            Some((view.record.clone(), view.sites, view.in_flight, view.done))
         })?;
         let (record, sites, in_flight, done) = found.ok_or_else(missing)?;
         Ok(self.progress(&record, sites, in_flight, done))

@@ -55,6 +55,7 @@ impl Live {
         self.metrics.in_flight.set(gauge(self.shared.in_flight.load(Ordering::Relaxed)));
         self.metrics.urls_known.set(gauge(totals.known));
         self.metrics.urls_queued.set(gauge(totals.queued));
+        self.metrics.index_settled.set(i64::from(self.shared.index_settled()));
         self.metrics.paused.set(i64::from(self.shared.paused().is_some()));
         self.metrics.uptime_seconds.set(self.started.elapsed().as_secs_f64());
         self.metrics.text()

@@ -3,7 +3,7 @@
 use super::origin::{Origin, Sourced};
 use super::table;
 use super::units::{format_duration, parse_duration};
-use super::values::Override;
+use anthill_crawler::fetch::Override;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

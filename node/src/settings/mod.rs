@@ -16,6 +16,7 @@ mod tree;
 pub mod units;
 mod values;
 
+pub use anthill_crawler::fetch::Override;
 pub use environment::Environment;
 pub use error::SettingsError;
 pub use flags::NodeFlags;
@@ -25,7 +26,7 @@ pub use show::{default_file, resolved_text};
 pub use tree::{
     Cache, Canon, Extract, Filters, Index, Limits, Ranking, Revisit, Settings, Threads, Timeouts,
 };
-pub use values::{Network, Override, ValueError};
+pub use values::{Network, ValueError};
 
 #[cfg(test)]
 mod tests;

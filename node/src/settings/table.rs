@@ -2,7 +2,8 @@
 //! file of `anthill config --default`, the reading of environment variables and the check of every value come from it.
 
 use super::units::{parse_duration, parse_size};
-use super::values::{Network, Override};
+use super::values::Network;
+use anthill_crawler::fetch::Override;
 use std::net::SocketAddr;
 use toml::Value;
 

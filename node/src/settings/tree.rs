@@ -1,7 +1,8 @@
 //! What may be set: one tree. Defaults and their words are in [`super::table`], so that they cannot drift.
 
 use super::units;
-use super::values::{Network, Override};
+use super::values::Network;
+use anthill_crawler::fetch::Override;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

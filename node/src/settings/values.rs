@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -12,59 +12,9 @@ const MAX_HOST: usize = 253;
 /// A value that could not be read.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ValueError {
-    /// Not `PATTERN=IP:PORT`.
-    #[error("`{0}` is no override: write PATTERN=IP:PORT, as in '*.test=127.0.0.1:8080'")]
-    Override(String),
     /// Not an address or a network.
     #[error("`{0}` is no address and no network: write an IP address, or IP/BITS as in 203.0.113.0/24")]
     Network(String),
-}
-
-/// `--resolve PATTERN=IP:PORT`: requests for the hosts that match go to this address; URL and Host header stay.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Override {
-    /// A host name in lower case, or `*.` and the end of one (`*.test` is every name under `test`), or `*`.
-    pub pattern: String,
-    /// Where to connect to.
-    pub address: SocketAddr,
-}
-
-impl Override {
-    /// Whether this host (a name without port, lower case) is meant.
-    pub fn matches(&self, host: &str) -> bool {
-        match self.pattern.strip_prefix('*') {
-            Some(end) => host.len() > end.len() && host.ends_with(end),
-            None => host == self.pattern,
-        }
-    }
-}
-
-impl FromStr for Override {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Override, ValueError> {
-        let bad = || ValueError::Override(text.chars().take(MAX_HOST).collect());
-        let (pattern, address) = text.split_once('=').ok_or_else(bad)?;
-        let pattern = pattern.trim().trim_end_matches('.').to_ascii_lowercase();
-        let address = address.trim().parse().map_err(|_| bad())?;
-        let name = pattern.strip_prefix("*.").unwrap_or(&pattern);
-        let plain =
-            |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '*' | '/' | '@' | '?' | '#');
-        if name != "*" && (name.is_empty() || name.len() > MAX_HOST || !name.chars().all(plain)) {
-            return Err(bad());
-        }
-        if pattern == "*.*" {
-            return Err(bad());
-        }
-        Ok(Override { pattern, address })
-    }
-}
-
-impl fmt::Display for Override {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.pattern, self.address)
-    }
 }
 
 /// A range of addresses, or one.
@@ -126,41 +76,11 @@ macro_rules! by_text {
         }
     };
 }
-by_text!(Override);
 by_text!(Network);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_override_names_hosts_and_an_address() {
-        let all: Override = "*.Test=127.0.0.1:8080".parse().expect("valid");
-        assert_eq!(all.to_string(), "*.test=127.0.0.1:8080");
-        assert!(all.matches("a.test") && all.matches("a.b.test"));
-        assert!(
-            !all.matches("test") && !all.matches(".test") && !all.matches("a.tests") && !all.matches("atest")
-        );
-        let one: Override = "a.test=[::1]:99".parse().expect("valid");
-        assert!(one.matches("a.test") && !one.matches("b.a.test"));
-        let every: Override = "*=127.0.0.1:8080".parse().expect("valid");
-        assert!(every.matches("x") && every.matches("a.test"));
-    }
-
-    #[test]
-    fn what_is_no_override_is_refused() {
-        for text in [
-            "",
-            "a.test",
-            "a.test=",
-            "=127.0.0.1:1",
-            "a.test=127.0.0.1",
-            "*.*=127.0.0.1:1",
-            "a*b=127.0.0.1:1",
-        ] {
-            assert!(text.parse::<Override>().is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn a_network_contains_its_addresses() {

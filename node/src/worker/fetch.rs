@@ -139,7 +139,8 @@ impl Fetching {
     /// The record of a URL that was tried before: for a conditional request, and for the agent.
     fn previous(&self, permit: &Permit) -> Option<Box<UrlRecord>> {
         let Task::Entry(item) = &permit.task else { return None };
-        if item.entry.untried() {
+        // A seed may have been fetched before by another crawl.
+        if item.entry.untried() && item.entry.depth > 0 {
             return None;
         }
         match self.store.url(&item.id) {

@@ -159,7 +159,6 @@ impl IndexThread {
     fn follow(&mut self, op: IndexOp) {
         if self.pending == 0 {
             self.since = Instant::now();
-            self.shared.index_settled.store(false, Ordering::Release);
         }
         self.pending += 1;
         let begun = Instant::now();
@@ -253,7 +252,7 @@ impl IndexThread {
         self.writer.commit(sequence)?;
         (self.pending, self.refreshed) = (0, 0);
         self.shared.indexed.store(self.searcher.documents(), Ordering::Relaxed);
-        self.shared.index_settled.store(true, Ordering::Release);
+        self.shared.index_sequence.store(sequence, Ordering::Release);
         Ok(())
     }
 }

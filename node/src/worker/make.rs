@@ -13,6 +13,7 @@ use anthill_crawler::filter::{Filters, Verdict};
 use anthill_crawler::map::{Map, Set};
 use anthill_crawler::parse::{self, Extraction, Kind, Page};
 use anthill_crawler::record::{EntryKind, UrlRecord};
+use anthill_crawler::robots::Robots;
 use anthill_crawler::sitemap;
 use anthill_protocol::key::{SiteId, UrlId};
 use crossbeam_channel::{Receiver, Sender};
@@ -157,9 +158,7 @@ impl Workshop {
             304 => Product { made: Made::NotModified, links: Vec::new(), page: None },
             301 | 302 | 303 | 307 | 308 => self.redirect(&url, &response),
             200..=299 => match &permit.task {
-                Task::Robots { .. } => {
-                    Product { made: Made::Robots(response.body), links: Vec::new(), page: None }
-                }
+                Task::Robots { .. } => self.robots(&url, response.body),
                 Task::Entry(item) => {
                     let sitemap = item.entry.kind == EntryKind::Sitemap;
                     self.entry(item.id, &permit.url, &url, sitemap, response, at_us, compressor)
@@ -204,6 +203,14 @@ impl Workshop {
                 Product::nothing(format!("content type {}", content_type.unwrap_or("unknown")))
             }
         }
+    }
+
+    /// Rules are the agent's to read; sitemaps they name come as links.
+    fn robots(&self, url: &Url, file: Vec<u8>) -> Product {
+        let robots = Robots::parse(&file, &self.agent);
+        let named = robots.sitemaps().iter().filter_map(|s| self.canon.canonical(s, Some(url)).ok());
+        let links = named.filter_map(|target| self.found(&target, false, true)).collect();
+        Product { made: Made::Robots(file), links, page: None }
     }
 
     fn sitemap(&self, url: &Url, response: &Received) -> Product {
@@ -296,7 +303,7 @@ impl Workshop {
     }
 
     /// Links to be admitted (each target once, none admitted lately), and links from here to other sites.
-    fn links(&self, page: &Page, from: SiteId) -> (Vec<FoundLink>, Vec<Inlink>) {
+    pub fn links(&self, page: &Page, from: SiteId) -> (Vec<FoundLink>, Vec<Inlink>) {
         let mut found = Vec::new();
         let mut inlinks = Vec::new();
         let mut seen = Set::default();

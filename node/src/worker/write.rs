@@ -170,6 +170,10 @@ impl WriteThread {
     fn answer(&mut self, commits: u32, promoted: bool, written: Written) {
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
         let Written { gained, admitted, next_due, index } = written;
+        for op in index {
+            // Blocks when the indexer is behind: then commits stay unanswered and the agent gives fewer permits.
+            let _ = self.indexer.send(ToIndexer::Op(op));
+        }
         let _ = self.driver.send(ToDriver::Input(Input::Committed {
             commits,
             gained,
@@ -177,10 +181,6 @@ impl WriteThread {
             next_due,
             promoted,
         }));
-        for op in index {
-            // Blocks when the indexer is behind: then commits stay unanswered and the agent gives fewer permits.
-            let _ = self.indexer.send(ToIndexer::Op(op));
-        }
     }
 
     fn serve(&mut self, message: ToWriter) {

@@ -327,6 +327,18 @@ fn damage_in_a_gzip_member_costs_that_record_alone() {
 }
 
 #[test]
+fn a_file_of_nothing_but_damaged_members_is_read_to_its_end() {
+    let member = archive(&three()[..1], true).0;
+    let mut damaged = member.clone();
+    // The checksum: what was compressed is whole.
+    let at = damaged.len() - 6;
+    damaged[at] ^= 1;
+    let read = records(&damaged.repeat(20_000));
+    assert_eq!(read.len(), 20_000);
+    assert!(read.iter().all(|record| matches!(record.defects[..], [Defect::Compression(_)])));
+}
+
+#[test]
 fn bytes_that_are_no_member_are_reported() {
     let (bytes, placed) = archive(&three(), true);
     let at = usize::try_from(placed[1].offset).expect("small");
@@ -338,6 +350,16 @@ fn bytes_that_are_no_member_are_reported() {
         2,
         "{read:?}"
     );
+}
+
+#[test]
+fn too_much_damage_ends_the_reading_and_says_so() {
+    let (mut bytes, _) = archive(&three(), true);
+    bytes.extend(b"\x1f\x8b\x08\x00".repeat(40_000));
+    let read: Vec<_> = Reader::new(&bytes[..], Limits::default()).take(40_000).collect();
+    assert!(read.len() < 20_000 && read.iter().filter(|record| record.is_ok()).count() == 3);
+    let Some(Err(ReadError::Damaged { reason, .. })) = read.last() else { panic!("{:?}", read.last()) };
+    assert!(reason.contains("too much damage"), "{reason}");
 }
 
 #[test]

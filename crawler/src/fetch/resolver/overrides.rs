@@ -1,10 +1,15 @@
 //! Which hosts are sent to an address given by hand? (`--resolve '*.test=127.0.0.1:8080'`)
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// Hosts by name: `a.test`, `a.test:99`, `*.test` or `*`. Without a port it matches every port.
+/// Longest host name (RFC 1035 section 2.3.4).
+const MAX_NAME: usize = 253;
+
+/// Hosts by name: `a.test`, `a.test:99`, or with one `*` for any characters: `*.test`, `h1*.test`, `*`. Without a port
+/// it matches every port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pattern {
     name: Name,
@@ -15,12 +20,13 @@ pub struct Pattern {
 enum Name {
     /// This host.
     Exact(String),
-    /// Hosts that end so; begins with a dot, or is empty for all.
-    Suffix(String),
+    /// Hosts that begin and end so, with at least one character between.
+    Glob(String, String),
 }
 
 /// A pattern and the address its hosts are at.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Override {
     /// The hosts.
     pub pattern: Pattern,
@@ -38,7 +44,9 @@ pub enum OverrideError {
     #[error("{0:?} is not an address with a port: write it as 127.0.0.1:8080 or [::1]:8080")]
     Target(String),
     /// The pattern is none.
-    #[error("{0:?} is not a pattern of hosts: write a host name, name:port, *.suffix or *")]
+    #[error(
+        "{0:?} is not a pattern of hosts: write a host name, name:port, or one with a single * as in *.suffix"
+    )]
     Pattern(String),
 }
 
@@ -51,7 +59,9 @@ impl Pattern {
         }
         match &self.name {
             Name::Exact(exact) => exact == name,
-            Name::Suffix(suffix) => name.len() > suffix.len() && name.ends_with(suffix.as_str()),
+            Name::Glob(start, end) => {
+                name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+            }
         }
     }
 }
@@ -62,12 +72,8 @@ impl FromStr for Pattern {
     fn from_str(text: &str) -> Result<Pattern, OverrideError> {
         let wrong = || OverrideError::Pattern(text.to_owned());
         let (name, port) = split_port(text).ok_or_else(wrong)?;
-        let name = match name.strip_prefix('*') {
-            Some("") => Name::Suffix(String::new()),
-            Some(suffix) => {
-                let domain = suffix.strip_prefix('.').ok_or_else(wrong)?;
-                Name::Suffix(format!(".{}", canonical(domain).ok_or_else(wrong)?))
-            }
+        let name = match name.split_once('*') {
+            Some((start, end)) => Name::Glob(part(start).ok_or_else(wrong)?, part(end).ok_or_else(wrong)?),
             None => Name::Exact(canonical(&name).ok_or_else(wrong)?),
         };
         Ok(Pattern { name, port })
@@ -78,7 +84,7 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Name::Exact(name) => f.write_str(name)?,
-            Name::Suffix(suffix) => write!(f, "*{suffix}")?,
+            Name::Glob(start, end) => write!(f, "{start}*{end}")?,
         }
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
@@ -101,6 +107,29 @@ impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.pattern, self.target)
     }
+}
+
+impl TryFrom<String> for Override {
+    type Error = OverrideError;
+
+    fn try_from(text: String) -> Result<Override, OverrideError> {
+        text.parse()
+    }
+}
+
+impl From<Override> for String {
+    fn from(rule: Override) -> String {
+        rule.to_string()
+    }
+}
+
+/// What is before or behind a `*`: part of a name as a canonical URL has it. Names in other scripts are written in
+/// punycode here, since part of one cannot be converted.
+fn part(text: &str) -> Option<String> {
+    // A final dot is the root's.
+    let text = text.strip_suffix('.').unwrap_or(text);
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+    (text.len() <= MAX_NAME && text.bytes().all(plain)).then(|| text.to_ascii_lowercase())
 }
 
 /// A host's name as a canonical URL has it, if it is a host.
@@ -138,7 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_one_or_more_labels() {
+    fn a_star_stands_for_one_or_more_characters() {
+        assert!(matches("h1*.test", "h12.test", None));
+        assert!(!matches("h1*.test", "h1.test", None));
+        assert!(!matches("h1*.test", "h22.test", None));
         assert!(matches("*.test", "a.test", None));
         assert!(matches("*.test", "b.a.test", Some(99)));
         assert!(!matches("*.test", "test", None));
@@ -162,7 +194,13 @@ mod tests {
 
     #[test]
     fn an_override_is_written_as_it_is_read() {
-        for text in ["*.test=127.0.0.1:8080", "a.test:99=[::1]:80", "*=192.0.2.1:443", "[::1]=127.0.0.1:1"] {
+        for text in [
+            "*.test=127.0.0.1:8080",
+            "a.test:99=[::1]:80",
+            "*=192.0.2.1:443",
+            "h0*.test=127.0.0.2:81",
+            "[::1]=127.0.0.1:1",
+        ] {
             assert_eq!(text.parse::<Override>().unwrap().to_string(), text);
         }
     }
@@ -174,9 +212,7 @@ mod tests {
             let text = format!("*.test={target}");
             assert_eq!(text.parse::<Override>(), Err(OverrideError::Target(target.into())));
         }
-        for pattern in
-            ["", "*test", "a.*", "a.*.test", "*.", "a b", "a.test:", "a.test:x", "[::1", "a.test:99999"]
-        {
+        for pattern in ["", "*.*", "a*b*.test", "*/x", "a b", "a.test:", "a.test:x", "[::1", "a.test:99999"] {
             let text = format!("{pattern}=127.0.0.1:80");
             assert_eq!(text.parse::<Override>(), Err(OverrideError::Pattern(pattern.into())), "{pattern}");
         }

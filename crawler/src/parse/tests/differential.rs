@@ -77,6 +77,14 @@ fn by_pass(text: &str) -> (Vec<(String, String)>, Option<String>) {
     (links, page.title)
 }
 
+/// A tree clones a link that is open across blocks; its parts, joined, are our link.
+fn hrefs(links: &[(String, String)]) -> Vec<&str> {
+    let mut hrefs: Vec<_> = links.iter().map(|l| l.0.as_str()).collect();
+    hrefs.sort_unstable();
+    hrefs.dedup();
+    hrefs
+}
+
 /// Messy, but not misnested in ways that make a tree clone its links.
 fn messy() -> impl Strategy<Value = String> {
     let text = "[a-zé &;\u{a0}\n]{0,12}";
@@ -131,12 +139,6 @@ proptest! {
         let (mut tree, tree_title) = by_tree(&body);
         let (mut pass, pass_title) = by_pass(&body);
         prop_assert_eq!(pass_title, tree_title);
-        // A tree clones a link that is open across blocks; its parts, joined, are our link.
-        let hrefs = |l: &[(String, String)]| {
-            let mut hrefs: Vec<_> = l.iter().map(|l| l.0.clone()).collect();
-            hrefs.dedup();
-            hrefs
-        };
         prop_assert_eq!(hrefs(&pass), hrefs(&tree));
         if pass.len() == tree.len() {
             pass.sort();
@@ -170,7 +172,10 @@ fn real_pages_have_the_links_and_titles_of_a_tree() {
                     l.into_iter().map(|(u, a)| (u, a.chars().take(200).collect::<String>())).collect()
                 };
                 assert_eq!(title, tree_title, "{}", path.display());
-                assert_eq!(cut(pass), cut(tree), "{}", path.display());
+                assert_eq!(hrefs(&pass), hrefs(&tree), "{}", path.display());
+                if pass.len() == tree.len() {
+                    assert_eq!(cut(pass), cut(tree), "{}", path.display());
+                }
                 seen += 1;
             }
         }

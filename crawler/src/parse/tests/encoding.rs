@@ -18,6 +18,18 @@ fn a_byte_order_mark_beats_the_header_and_the_header_beats_the_page() {
 }
 
 #[test]
+fn a_meta_of_many_attributes_is_read_once() {
+    let attributes: String = (0..100_000).map(|i| format!(" a{i}")).collect();
+    assert_eq!(
+        charset_of(format!("<meta{attributes} charset=koi8-r>").as_bytes(), "text/html"),
+        "windows-1252"
+    );
+    assert_eq!(charset_of(b"<meta charset=koi8-r charset=utf-8>", "text/html"), "KOI8-R");
+    let late = format!("<!--{}--><meta charset=koi8-r>", "x".repeat(5_000));
+    assert_eq!(charset_of(late.as_bytes(), "text/html"), "KOI8-R");
+}
+
+#[test]
 fn an_unknown_charset_is_a_defect_and_ignored() {
     let page = parse_as("<meta charset=utf-8>é".as_bytes(), "text/html; charset=foo");
     assert_eq!((page.charset, page.text.as_str()), ("UTF-8", "é"));

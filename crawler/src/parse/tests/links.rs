@@ -72,11 +72,7 @@ fn what_only_looks_like_a_link_is_none() {
         "<a href=/x",
         "<? <a href=/x>x ?",
     ] {
-        let found: Vec<_> = urls(page).into_iter().filter(|u| !u.ends_with("]]%3E")).collect();
-        assert!(
-            found.is_empty() || page.starts_with("<![CDATA") || page.starts_with("<?"),
-            "{page}: {found:?}"
-        );
+        assert!(urls(page).is_empty(), "{page}");
     }
 }
 
@@ -133,7 +129,7 @@ fn a_link_ends_where_the_tree_would_end_it() {
     assert_eq!(anchors("<a href=/1>one <a name=x>two</a> three"), ["one"]);
     assert_eq!(anchors("<table><tr><td><a href=/1>one<td>two<tr><td>three</table>"), ["one"]);
     assert_eq!(anchors("<a href=/1><table><tr><td>one</td></tr></table></a>two"), ["one"]);
-    assert_eq!(anchors("<a href=/1>one</p>two</a>three"), ["one two".replace(' ', "\u{20}")]);
+    assert_eq!(anchors("<a href=/1>one</p>two</a>three"), ["one two"]);
     assert_eq!(anchors("<a href=/1>open to the end"), ["open to the end"]);
     assert_eq!(anchors("<a href=/1><svg><g>x</a> after"), ["x"]);
 }
@@ -166,4 +162,5 @@ fn an_endless_href_is_no_link() {
     let page = html(&format!("<a href='/{}'>x</a><a href=/y>y</a>", "a".repeat(1 << 20)));
     assert_eq!(page.links.len(), 1);
     assert_eq!(page.defects, [Defect::LongAttribute]);
+    assert_eq!(urls(&format!("<a rel='{}' href=/y>y</a>", "a".repeat(1 << 20))).len(), 1);
 }

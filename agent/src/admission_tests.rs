@@ -1,0 +1,146 @@
+use super::*;
+use crate::io::CrawlSpec;
+use anthill_crawler::canon;
+use anthill_crawler::exclusion::{Exclusion, Pattern};
+use anthill_crawler::frontier::{Config, Input};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+const ID: CrawlId = CrawlId(1);
+const NOW: Instant = Instant(5_000_000);
+
+struct House {
+    crawls: Crawls,
+    frontier: State,
+    directories: Directories,
+    exclusions: Exclusions,
+    per_host: u64,
+}
+
+fn house(spec: CrawlSpec) -> House {
+    let mut crawls = Crawls::default();
+    crawls.begin(ID, &CrawlSpec { seeds: vec![link("http://a.test/")], ..spec }, NOW);
+    House {
+        crawls,
+        frontier: State::new(Config::default(), ChaCha8Rng::from_seed([1; 32])),
+        directories: Directories::new(3, 1),
+        exclusions: Exclusions::default(),
+        per_host: 10,
+    }
+}
+
+impl House {
+    fn door(&mut self) -> Door<'_> {
+        Door {
+            crawls: &mut self.crawls,
+            frontier: &self.frontier,
+            directories: &mut self.directories,
+            exclusions: &self.exclusions,
+            per_host: self.per_host,
+            sitemaps: true,
+            now: NOW,
+        }
+    }
+
+    fn levels(&mut self, source: &Source, links: Vec<FoundLink>) -> Vec<u8> {
+        self.door().links(source, links).into_iter().map(|admission| admission.level).collect()
+    }
+}
+
+fn link(url: &str) -> FoundLink {
+    let canon = canon::Rules::default().canonical(url, None).unwrap();
+    FoundLink {
+        id: canon.url_id(),
+        host: canon.host_id(),
+        url: canon.url().to_owned(),
+        host_name: canon.host().to_owned(),
+        site_name: canon.site().to_owned(),
+        doubtful: false,
+        nofollow: false,
+        sitemap: false,
+    }
+}
+
+fn page() -> Source {
+    Source {
+        crawl: ID,
+        depth: 1,
+        id: Some(link("http://a.test/").id),
+        site: SiteId::of("a.test"),
+        sitemap: false,
+    }
+}
+
+#[test]
+fn each_kind_of_link_has_its_level() {
+    let mut house = house(CrawlSpec::default());
+    let sitemap = FoundLink { sitemap: true, ..link("http://a.test/sitemap.xml") };
+    let doubtful = FoundLink { doubtful: true, ..link("http://a.test/?a=b") };
+    let links = vec![sitemap, link("http://b.test/"), link("http://www.a.test/x"), doubtful];
+    assert_eq!(house.levels(&page(), links), [LEVEL_FIRST, LEVEL_FOREIGN, LEVEL_OWN, LEVEL_DOUBTFUL]);
+    let list = Source { sitemap: true, ..page() };
+    let links = vec![link("http://www.a.test/y"), link("http://b.test/y")];
+    assert_eq!(house.levels(&list, links), [LEVEL_OWN, LEVEL_DOUBTFUL]);
+}
+
+#[test]
+fn a_link_is_one_step_further_than_its_page_and_knows_where_it_was_found() {
+    let mut house = house(CrawlSpec { max_depth: Some(2), ..CrawlSpec::default() });
+    let admitted = house.door().links(&page(), vec![link("http://a.test/x")]);
+    let entry = &admitted[0].entry;
+    assert_eq!((entry.depth, entry.from, entry.first_seen_s), (2, page().id, 5));
+    assert!(!admitted[0].force);
+    let deeper = Source { depth: 2, ..page() };
+    assert!(house.door().links(&deeper, vec![link("http://a.test/x")]).is_empty());
+}
+
+#[test]
+fn nofollow_links_excluded_ones_and_those_of_a_crawl_that_is_over_are_left_out() {
+    let mut house = house(CrawlSpec::default());
+    let nofollow = FoundLink { nofollow: true, ..link("http://a.test/x") };
+    assert!(house.door().links(&page(), vec![nofollow]).is_empty());
+    let exclusion = Exclusion {
+        pattern: Pattern::parse("b.test").unwrap(),
+        scope: exclusion::Scope::Crawl,
+        reason: String::new(),
+        issuer: String::new(),
+        seq: 0,
+        created_s: 0,
+    };
+    house.exclusions.insert(exclusion).unwrap();
+    assert!(house.door().links(&page(), vec![link("http://b.test/")]).is_empty());
+    assert!(house.door().seed(ID, link("http://b.test/")).is_none());
+    house.crawls.end(ID, "enough");
+    assert!(house.door().links(&page(), vec![link("http://a.test/x")]).is_empty());
+}
+
+#[test]
+fn a_host_or_directory_that_has_its_fill_gets_no_more() {
+    let mut house = house(CrawlSpec::default());
+    let links = (0..200).map(|n| link(&format!("http://a.test/list?page={n}"))).collect();
+    assert!(house.levels(&page(), links).len() < 10);
+    assert_eq!(house.levels(&page(), vec![link("http://a.test/other")]), [LEVEL_OWN]);
+    let full = Input::Gained {
+        host: link("http://a.test/").host,
+        name: "a.test".into(),
+        site: "a.test".into(),
+        level: 2,
+        count: 10,
+        admitted: true,
+    };
+    house.frontier.handle(NOW, full, &mut Vec::new());
+    let links = vec![link("http://a.test/more/"), link("http://b.test/more/")];
+    assert_eq!(house.levels(&page(), links), [LEVEL_FOREIGN]);
+}
+
+#[test]
+fn a_redirect_keeps_the_depth_and_counts_a_hop() {
+    let mut house = house(CrawlSpec::default());
+    let seed = house.door().seed(ID, link("http://a.test/")).unwrap();
+    assert!(seed.force);
+    let mut entry = seed.entry;
+    (entry.depth, entry.hops) = (4, 2);
+    let target = house.door().redirect(&entry, seed.id, link("http://b.test/")).unwrap();
+    assert_eq!((target.level, target.entry.depth, target.entry.hops), (LEVEL_FIRST, 4, 3));
+    assert_eq!(target.entry.from, Some(seed.id));
+}

@@ -1,0 +1,117 @@
+//! A local web on a thread of its own.
+
+use anthill_web::{Log, Server, Web, WebSettings, hostile, politeness, serve};
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Requests remembered: more than any test makes.
+const REMEMBERED: usize = 500_000;
+
+/// A web that is served until this is dropped.
+pub struct LocalWeb {
+    /// What is served.
+    pub web: Arc<Web>,
+    server: Option<Server>,
+    runtime: Runtime,
+}
+
+impl LocalWeb {
+    /// Serves a generated web.
+    ///
+    /// # Errors
+    /// When the settings make no sense, or loopback cannot be listened on.
+    pub fn start(settings: WebSettings) -> Result<LocalWeb> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let web = Arc::new(Web::new(settings).context("the web's settings")?);
+        let log = Arc::new(Log::new(REMEMBERED));
+        let server = runtime.block_on(serve(web.clone(), &web.addresses(), 0, log))?;
+        Ok(LocalWeb { web, server: Some(server), runtime })
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().expect("there until dropped")
+    }
+
+    /// Arguments that send a peer's requests here and name the seeds.
+    pub fn arguments(&self) -> Vec<String> {
+        let resolve = self.web.resolve_flags(self.server().addresses());
+        let resolve = resolve.into_iter().flat_map(|r| ["--resolve".to_owned(), r]);
+        let seeds = self.web.seeds().into_iter().flat_map(|s| ["--seed".to_owned(), s]);
+        resolve.chain(seeds).collect()
+    }
+
+    /// What was requested so far.
+    pub fn log(&self) -> Vec<anthill_web::LogEntry> {
+        self.server().log().entries()
+    }
+
+    /// URLs requested, robots.txt left out.
+    pub fn requested(&self) -> BTreeSet<String> {
+        self.log().iter().filter(|e| e.path != "/robots.txt").map(anthill_web::LogEntry::url).collect()
+    }
+
+    /// What of politeness was broken so far.
+    pub fn violations(
+        &self,
+        host_delay: Duration,
+        ip_delay: Duration,
+        adjust: impl FnOnce(&mut politeness::Expect<'_>),
+    ) -> Vec<politeness::Violation> {
+        let web = Arc::clone(&self.web);
+        let allows = move |host: &str, path: &str| web.allows(host, path);
+        let mut expect = politeness::Expect::of(&self.web, host_delay, ip_delay);
+        expect.allows = Some(&allows);
+        adjust(&mut expect);
+        politeness::check(&self.log(), &expect)
+    }
+}
+
+impl Drop for LocalWeb {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            let _ = self.runtime.block_on(server.shutdown());
+        }
+    }
+}
+
+/// The hostile server.
+pub struct Hostile {
+    server: Option<Server>,
+    runtime: Runtime,
+}
+
+impl Hostile {
+    /// Serves it.
+    ///
+    /// # Errors
+    /// When loopback cannot be listened on.
+    pub fn start() -> Result<Hostile> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let log = Arc::new(Log::new(REMEMBERED));
+        let server = runtime.block_on(hostile::serve(&[loopback], 0, log))?;
+        Ok(Hostile { server: Some(server), runtime })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.as_ref().expect("there until dropped").address()
+    }
+
+    /// What was requested so far.
+    pub fn log(&self) -> Vec<anthill_web::LogEntry> {
+        self.server.as_ref().expect("there until dropped").log().entries()
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            let _ = self.runtime.block_on(server.shutdown());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a crawl found can be found: by search, by export and import, and not when it is excluded.
+
+use anthill_tests::local::LocalWeb;
+use anthill_tests::peer::Peer;
+use anthill_web::WebSettings;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(90);
+
+fn crawled(dir: &std::path::Path) -> (LocalWeb, Peer) {
+    let local = LocalWeb::start(WebSettings::demo()).unwrap();
+    let mut arguments = local.arguments();
+    arguments.extend(["--host-delay", "0s", "--ip-delay", "0s"].map(String::from));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let peer = Peer::start(dir, &arguments).unwrap();
+    peer.wait(PATIENCE, |s| s["idle"] == true && s["pages"]["indexed"].as_u64() > Some(200)).unwrap();
+    // Pages that got links after they were indexed are indexed again in the quiet that follows.
+    std::thread::sleep(Duration::from_secs(5));
+    (local, peer)
+}
+
+fn hits(peer: &Peer, query: &str) -> Vec<(String, String)> {
+    let text = peer.command(&["search", query, "--json"]).unwrap();
+    let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let hits = answer["hits"].as_array().unwrap();
+    hits.iter()
+        .map(|h| (h["url"].as_str().unwrap().to_owned(), h["snippet"].as_str().unwrap().to_owned()))
+        .collect()
+}
+
+#[test]
+fn pages_are_found_by_title_and_archives_give_the_same_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let (local, peer) = crawled(&dir.path().join("a"));
+    let warc = dir.path().join("all.warc.gz");
+    peer.command(&["export", "warc", warc.to_str().unwrap()]).unwrap();
+    let links = dir.path().join("links.tsv");
+    peer.command(&["export", "links", links.to_str().unwrap()]).unwrap();
+    assert!(std::fs::read_to_string(&links).unwrap().lines().count() > 500);
+    let cdx = dir.path().join("all.cdxj");
+    peer.command(&["export", "cdx", cdx.to_str().unwrap()]).unwrap();
+    let pages = local.web.expected(local.web.seeds().iter().map(String::as_str)).pages.len();
+    assert_eq!(std::fs::read_to_string(&cdx).unwrap().lines().filter(|l| !l.starts_with('!')).count(), pages);
+
+    let other = Peer::start(&dir.path().join("b"), &["--resolve", "*=127.0.0.1:9"]).unwrap();
+    other.command(&["import", "warc", warc.to_str().unwrap()]).unwrap();
+    std::thread::sleep(Duration::from_secs(5));
+    let a = peer.get("/api/v1/status").unwrap();
+    let b = other.get("/api/v1/status").unwrap();
+    assert_eq!(a["pages"]["indexed"], b["pages"]["indexed"]);
+    for query in [
+        "history",
+        "museum",
+        "water",
+        "title:encyclopedia",
+        "\"first edition\"",
+        "lang:es museo",
+        "drawings -copper",
+    ] {
+        assert_eq!(hits(&peer, query), hits(&other, query), "{query}");
+    }
+}
+
+#[test]
+fn an_exclusion_purges_and_can_be_taken_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_local, peer) = crawled(dir.path());
+    let (url, _) = hits(&peer, "history").remove(0);
+    let host = url.split('/').nth(2).unwrap().to_owned();
+    peer.command(&["exclude", &format!("host:{host}"), "--reason", "a test"]).unwrap();
+    assert!(hits(&peer, "history").iter().all(|(u, _)| !u.contains(&host)));
+    let explained = peer.command(&["explain", &url, "--json"]).unwrap();
+    let explained: serde_json::Value = serde_json::from_str(&explained).unwrap();
+    assert_eq!(explained["exclusion"]["pattern"], format!("host:{host}"));
+    assert_eq!(explained["indexed"], false);
+    let again = peer.command_output(&["crawl", &url]).unwrap();
+    assert_eq!(again.status.code(), Some(1), "{}", String::from_utf8_lossy(&again.stderr));
+    peer.command(&["include", &format!("host:{host}")]).unwrap();
+    let list = peer.command(&["exclusions", "--json"]).unwrap();
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&list).unwrap()["exclusions"].as_array().unwrap().len(),
+        0
+    );
+    peer.command(&["crawl", &url, "--depth", "0", "--wait"]).unwrap();
+    assert!(hits(&peer, &format!("host:{host}")).iter().any(|(u, _)| *u == url));
+}
