@@ -123,7 +123,7 @@ impl Canon {
     /// All three ids, hashing the site once.
     pub fn ids(&self) -> Ids {
         let site = self.site_id();
-        Ids { site, host: HostId::of(site, self.host()), url: UrlId::of(site, &self.url) }
+        Ids { site, host: self.host_within(site), url: UrlId::of(site, &self.url) }
     }
 
     /// The id of its site.
@@ -133,7 +133,18 @@ impl Canon {
 
     /// The id of its host.
     pub fn host_id(&self) -> HostId {
-        HostId::of(self.site_id(), self.host())
+        self.host_within(self.site_id())
+    }
+
+    /// A host is a name and a port: `http://a.test/` and `https://a.test/` are two, told apart by the ports that their
+    /// schemes stand for, since one may be down while the other answers.
+    fn host_within(&self, site: SiteId) -> HostId {
+        let has_port = usize::from(self.name_end) < usize::from(self.path_start);
+        if self.is_https() && !has_port {
+            HostId::of(site, &format!("{}:443", self.host()))
+        } else {
+            HostId::of(site, self.host())
+        }
     }
 
     /// Its id.

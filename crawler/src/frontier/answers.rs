@@ -98,7 +98,8 @@ impl State {
                 host.counts.requests = host.counts.requests.saturating_add(1);
                 match end {
                     End::Response { bytes, .. } => {
-                        host.counts.bytes = host.counts.bytes.saturating_add(bytes)
+                        host.pace.reached = true;
+                        host.counts.bytes = host.counts.bytes.saturating_add(bytes);
                     }
                     _ => host.counts.failed = host.counts.failed.saturating_add(1),
                 }

@@ -183,6 +183,7 @@ impl Host {
         self.pace.last_end = self.pace.last_end.max(boot);
         self.pace.crawl_delay_ms = record.crawl_delay_ms.unwrap_or_default();
         self.pace.failures = record.backoff;
+        self.pace.reached |= record.requests > record.failed;
         let add = |to: &mut u32, more: u64| *to = to.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
         add(&mut self.counts.requests, record.requests);
         add(&mut self.counts.fetched, record.fetched);

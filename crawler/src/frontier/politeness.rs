@@ -10,8 +10,8 @@ use std::time::Duration;
 pub const PUBLIC_HOST_DELAY: Duration = Duration::from_millis(500);
 /// Public addresses wait at least this between sendings.
 pub const PUBLIC_IP_DELAY: Duration = Duration::from_millis(100);
-/// Failures in a row after which a host counts as down: its queue is put off instead of waited for. With the
-/// default base that is after about four minutes.
+/// Failures in a row after which a host that ever answered counts as down: its queue is put off instead of waited
+/// for. With the default base that is after about four minutes. One that never did is down at its first failure.
 pub const PATIENCE: u8 = 3;
 /// Failures in a row after which the entries of a host that is down are given up. With the default base that is after
 /// a day and a half.
@@ -38,6 +38,8 @@ pub struct Pace {
     pub failures: u8,
     /// Answers with trouble in a row.
     pub strain: u8,
+    /// Whether it ever answered anything.
+    pub reached: bool,
 }
 
 impl Pace {
@@ -64,7 +66,7 @@ impl Pace {
     pub fn down(&self, now: Instant) -> bool {
         now < self.hold_until
             && self.failures > 0
-            && (self.failures > PATIENCE || self.hold_until.since(self.last_end) > LONG_PAUSE)
+            && (self.failures > if self.reached { PATIENCE } else { 0 } || self.hold_until.since(self.last_end) > LONG_PAUSE)
     }
 
     /// Whether the entries of a host that is down are not worth keeping.
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn a_host_is_down_when_patience_ends_and_only_until_its_time() {
         let mut rng = ChaCha8Rng::from_seed([3; 32]);
-        let mut pace = Pace { last_end: T, ..Pace::default() };
+        let mut pace = Pace { last_end: T, reached: true, ..Pace::default() };
         for _ in 0..PATIENCE {
             pace.failed(T, None, &config(0), &mut rng);
             assert!(!pace.down(T));
@@ -159,6 +161,14 @@ mod tests {
         assert!(!pace.down(pace.hold_until));
         pace.well();
         assert!(!pace.down(T));
+    }
+
+    #[test]
+    fn a_host_that_never_answered_is_down_at_its_first_failure() {
+        let mut rng = ChaCha8Rng::from_seed([3; 32]);
+        let mut pace = Pace { last_end: T, ..Pace::default() };
+        pace.failed(T, None, &config(0), &mut rng);
+        assert!(pace.down(T) && !pace.down(pace.hold_until) && !pace.given_up());
     }
 
     #[test]

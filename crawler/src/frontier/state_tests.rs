@@ -208,8 +208,9 @@ fn retry_after_holds_for_the_whole_host_and_survives_in_its_record() {
 fn a_host_that_fails_again_and_again_is_given_up_for_a_while_and_its_queue_put_off() {
     let mut state = state(quick());
     let paths: Vec<_> = (1..10).map(|seq| (seq, "/")).collect();
-    let mut permit = ready(&mut state, "a.test", &paths, RobotsAnswer::Missing);
+    let first = ready(&mut state, "a.test", &paths, RobotsAnswer::Missing);
     let mut now = T;
+    let mut permit = grant(tell(&mut state, now, response(first.id, now, 200, None)));
     for failures in 1..=politeness::PATIENCE {
         let end =
             Input::Ended { permit: permit.id, at: now, end: End::Failed(Failure::Connect), remote: None };
@@ -227,7 +228,7 @@ fn a_host_that_fails_again_and_again_is_given_up_for_a_while_and_its_queue_put_o
         matches!(effect, Effect::Drop { reason: Dropped::HostDown { until, why: "connect", given_up: false }, .. }
             if *until > now)
     });
-    assert_eq!(put_off.count(), 9 - 4);
+    assert_eq!(put_off.count(), 9 - 5);
 }
 
 #[test]

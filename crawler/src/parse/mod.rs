@@ -199,6 +199,11 @@ fn links(pass: &mut Pass, base: &Url) -> Vec<Link> {
         if !may_be_web(href) {
             continue;
         }
+        // What is left of an escaped quotation mark, as in `href="\"page.html\""`; the standard reads it as `/`.
+        if href == "\\" {
+            bad = true;
+            continue;
+        }
         match base.join(href) {
             Ok(url) if is_web(&url) => links.push(Link { url, anchor, rel: tokens(rel) }),
             Ok(_) => {}

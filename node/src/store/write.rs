@@ -223,6 +223,7 @@ impl Writer {
             let (id, document) = entry?;
             if condemned(&document) {
                 self.remove_page(&id, &mut draft);
+                self.forget_content(&id, &mut draft)?;
                 purged += 1;
             }
         }
@@ -231,6 +232,17 @@ impl Writer {
             return Err(error);
         }
         Ok((purged, self.written(draft)))
+    }
+
+    /// A purged page is new when it is allowed again: nothing it is compared with may be left.
+    fn forget_content(&mut self, id: &UrlId, draft: &mut Draft) -> Result<()> {
+        if let Some(mut record) = self.store.url(id)? {
+            record.digest = [0; 16];
+            record.fingerprint = 0;
+            (record.etag, record.last_modified) = (None, None);
+            draft.batch.put_cf(self.store.cf(Family::Urls), id.bytes(), encode(&record));
+        }
+        Ok(())
     }
 
     fn written(&self, draft: Draft) -> Written {

@@ -13,12 +13,19 @@ use super::{Instant, SendFuture};
 use crate::guard;
 use cache::Cache;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Lookups under way at once, at most: small name servers at home drop what is more.
 const MAX_LOOKUPS: usize = 64;
+/// So many lookups without an answer in a row, and the name servers count as out of reach: then each further lookup is
+/// given [`OUTAGE_WAIT`] instead of the DNS client's own patience, so that thousands of hosts do not wait in line for
+/// seconds each. The first answer ends it.
+const OUTAGE: u32 = 16;
+/// See [`OUTAGE`]; the hosts file answers in less, and so does a name server that is back.
+const OUTAGE_WAIT: Duration = Duration::from_millis(250);
 /// Names whose answers are kept, at most: some 10 MB.
 const MAX_ANSWERS: usize = 0x1_0000;
 /// Answers hold at least so long, whatever their TTL: a host asked every second must not cost a lookup each time.
@@ -114,6 +121,8 @@ pub struct Resolver {
     lookup: Box<dyn Lookup>,
     cache: Mutex<Cache>,
     lookups: Semaphore,
+    /// Lookups in a row that nobody answered.
+    unanswered: AtomicU32,
 }
 
 impl Resolver {
@@ -127,7 +136,7 @@ impl Resolver {
     /// A resolver that asks `lookup` instead of the DNS.
     pub fn with_lookup(config: ResolverConfig, lookup: Box<dyn Lookup>) -> Resolver {
         let cache = Mutex::new(Cache::new(MAX_ANSWERS));
-        Resolver { config, lookup, cache, lookups: Semaphore::new(MAX_LOOKUPS) }
+        Resolver { config, lookup, cache, lookups: Semaphore::new(MAX_LOOKUPS), unanswered: AtomicU32::new(0) }
     }
 
     /// Where `host` is: `name`, `name:port`, or an address in any spelling a URL may have (IPv6 in brackets or bare).
@@ -169,7 +178,7 @@ impl Resolver {
         }
         // Never closed, so that it fails never; if it did, nobody would answer.
         let permit = self.lookups.acquire().await.map_err(|_| ResolveError::Unavailable)?;
-        let answered = self.lookup.lookup(name).await;
+        let answered = self.ask(name).await;
         drop(permit);
         let answered = answered.and_then(|answer| {
             if answer.addresses.is_empty() {
@@ -179,6 +188,23 @@ impl Resolver {
         });
         let ttl = answered.map_or_else(ResolveError::ttl, |resolved| resolved.ttl);
         self.cache().put(name, answered, Instant::now() + ttl);
+        answered
+    }
+
+    async fn ask(&self, name: &str) -> Result<Answer, ResolveError> {
+        let answered = if self.unanswered.load(Ordering::Relaxed) < OUTAGE {
+            self.lookup.lookup(name).await
+        } else {
+            let brief = tokio::time::timeout(OUTAGE_WAIT, self.lookup.lookup(name)).await;
+            brief.unwrap_or(Err(ResolveError::Unavailable))
+        };
+        if answered == Err(ResolveError::Unavailable) {
+            if self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 == OUTAGE {
+                tracing::warn!("no name server answers; hosts are looked up again later");
+            }
+        } else {
+            self.unanswered.store(0, Ordering::Relaxed);
+        }
         answered
     }
 

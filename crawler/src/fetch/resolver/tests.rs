@@ -173,3 +173,31 @@ async fn lookups_at_once_are_bounded() {
     assert!(tasks.join_all().await.iter().all(Result::is_err));
     assert_eq!(most.load(Ordering::Relaxed), MAX_LOOKUPS);
 }
+
+#[tokio::test(start_paused = true)]
+async fn when_no_name_server_answers_later_names_do_not_wait_for_its_patience() {
+    /// Answers nothing for ten seconds; the hosts file's name at once.
+    struct Silent;
+    impl Lookup for Silent {
+        fn lookup<'a>(&'a self, name: &'a str) -> SendFuture<'a, Result<Answer, ResolveError>> {
+            Box::pin(async move {
+                if name == "hosts.test" {
+                    return Ok(Answer { addresses: vec![ip("1.1.1.1")], ttl: MIN_TTL });
+                }
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                Err(ResolveError::Unavailable)
+            })
+        }
+    }
+    let resolver = Resolver::with_lookup(ResolverConfig::default(), Box::new(Silent));
+    for n in 0..OUTAGE {
+        assert_eq!(resolver.resolve(&format!("h{n}.test")).await, Err(ResolveError::Unavailable));
+    }
+    let begun = Instant::now();
+    assert_eq!(resolver.resolve("late.test").await, Err(ResolveError::Unavailable));
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert!(resolver.resolve("hosts.test").await.is_ok());
+    let begun = Instant::now();
+    assert!(resolver.resolve("later.test").await.is_err());
+    assert!(begun.elapsed() >= Duration::from_secs(10), "an answer ends the outage");
+}
