@@ -23,12 +23,13 @@ fn idle(status: &serde_json::Value) -> bool {
 
 #[test]
 fn a_web_with_every_oddity_is_fetched_as_the_truth_says() {
-    let local = LocalWeb::start(WebSettings::everything(3)).unwrap();
+    let settings = WebSettings { crawl_delay_s: 0.1, ..WebSettings::everything(3) };
+    let local = LocalWeb::start(settings).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut arguments = local.arguments();
     arguments.extend(["--host-delay", "0s", "--ip-delay", "0s"].map(String::from));
     // Traps have no end; budgets end them.
-    std::fs::write(dir.path().join("anthill.toml"), "[limits]\nper_host = 600\nper_directory = 200\n")
+    std::fs::write(dir.path().join("anthill.toml"), "[limits]\nper_host = 250\nper_directory = 130\n[timeouts]\nfirst_byte = \"3s\"\ntotal = \"6s\"\n")
         .unwrap();
     let peer = Peer::start(dir.path(), &strs(&arguments)).unwrap();
     peer.wait(PATIENCE, idle).unwrap();

@@ -82,5 +82,9 @@ fn an_exclusion_purges_and_can_be_taken_back() {
         0
     );
     peer.command(&["crawl", &url, "--depth", "0", "--wait"]).unwrap();
-    assert!(hits(&peer, &format!("host:{host}")).iter().any(|(u, _)| *u == url));
+    let title = peer.command(&["explain", &url, "--json"]).unwrap();
+    let title: serde_json::Value = serde_json::from_str(&title).unwrap();
+    assert_eq!(title["indexed"], true, "{title:#}");
+    let title = title["last"]["title"].as_str().unwrap();
+    assert!(hits(&peer, &format!("title:\"{title}\" host:{host}")).iter().any(|(u, _)| *u == url));
 }

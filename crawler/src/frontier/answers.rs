@@ -190,6 +190,7 @@ impl State {
                 host.trouble = Trouble::Robots;
                 host.pace.failed(now, None, &self.config, &mut self.rng);
             }
+            host.pace.closed();
             expires = host.pace.hold_until;
         }
         host.dirty = true;

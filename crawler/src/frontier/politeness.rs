@@ -99,6 +99,11 @@ impl Pace {
         self.hold_until = self.hold_until.max(at + wait);
     }
 
+    /// The host's robots.txt cannot be had, so that nothing of it may be asked for: it is down at once.
+    pub fn closed(&mut self) {
+        self.failures = self.failures.max(PATIENCE + 1);
+    }
+
     /// The host's name does not exist: it is down at once.
     pub fn unknown_name(&mut self, at: Instant, config: &Config, rng: &mut ChaCha8Rng) {
         self.failures = self.failures.max(PATIENCE).saturating_add(UNKNOWN_NAME - 1);
