@@ -1,4 +1,5 @@
 //! Whole crawls of generated webs by real processes: what is fetched, how politely, and what is left after a kill.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use anthill_tests::local::LocalWeb;
 use anthill_tests::peer::Peer;
@@ -29,8 +30,11 @@ fn a_web_with_every_oddity_is_fetched_as_the_truth_says() {
     let mut arguments = local.arguments();
     arguments.extend(["--host-delay", "0s", "--ip-delay", "0s"].map(String::from));
     // Traps have no end; budgets end them.
-    std::fs::write(dir.path().join("anthill.toml"), "[limits]\nper_host = 250\nper_directory = 130\n[timeouts]\nfirst_byte = \"3s\"\ntotal = \"6s\"\n")
-        .unwrap();
+    std::fs::write(
+        dir.path().join("anthill.toml"),
+        "[limits]\nper_host = 250\nper_directory = 130\n[timeouts]\nfirst_byte = \"3s\"\ntotal = \"6s\"\n",
+    )
+    .unwrap();
     let peer = Peer::start(dir.path(), &strs(&arguments)).unwrap();
     peer.wait(PATIENCE, idle).unwrap();
     let requested = local.requested();

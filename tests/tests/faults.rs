@@ -1,4 +1,5 @@
 //! What can go wrong on one machine: each has a clear message, and nothing is lost.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use anthill_tests::local::LocalWeb;
 use anthill_tests::peer::{Peer, binary};

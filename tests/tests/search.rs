@@ -1,4 +1,5 @@
 //! What a crawl found can be found: by search, by export and import, and not when it is excluded.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use anthill_tests::local::LocalWeb;
 use anthill_tests::peer::Peer;

@@ -66,7 +66,8 @@ impl Pace {
     pub fn down(&self, now: Instant) -> bool {
         now < self.hold_until
             && self.failures > 0
-            && (self.failures > if self.reached { PATIENCE } else { 0 } || self.hold_until.since(self.last_end) > LONG_PAUSE)
+            && (self.failures > if self.reached { PATIENCE } else { 0 }
+                || self.hold_until.since(self.last_end) > LONG_PAUSE)
     }
 
     /// Whether the entries of a host that is down are not worth keeping.

@@ -109,11 +109,7 @@ impl Live {
             df: entry.df,
             cf: entry.cf,
             documents: self.searcher.documents(),
-            postings: entry
-                .postings
-                .into_iter()
-                .map(|p| types::Posting { url: p.url, tf: p.tf.into() })
-                .collect(),
+            postings: entry.postings.into_iter().map(|p| types::Posting { url: p.url, tf: p.tf }).collect(),
         })
     }
 

@@ -80,6 +80,8 @@ impl StoreError {
 }
 
 type Result<T> = std::result::Result<T, StoreError>;
+/// Key and value.
+type Entry = (Box<[u8]>, Box<[u8]>);
 
 /// The database of one data folder.
 pub struct Store {
@@ -177,7 +179,7 @@ impl Store {
         family: Family,
         prefix: &[u8],
         from: &[u8],
-    ) -> impl Iterator<Item = Result<(Box<[u8]>, Box<[u8]>)>> + use<'_> {
+    ) -> impl Iterator<Item = Result<Entry>> + use<'_> {
         let mut options = ReadOptions::default();
         if let Some(end) = key::after_prefix(prefix) {
             options.set_iterate_upper_bound(end);

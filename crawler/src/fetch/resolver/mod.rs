@@ -136,7 +136,13 @@ impl Resolver {
     /// A resolver that asks `lookup` instead of the DNS.
     pub fn with_lookup(config: ResolverConfig, lookup: Box<dyn Lookup>) -> Resolver {
         let cache = Mutex::new(Cache::new(MAX_ANSWERS));
-        Resolver { config, lookup, cache, lookups: Semaphore::new(MAX_LOOKUPS), unanswered: AtomicU32::new(0) }
+        Resolver {
+            config,
+            lookup,
+            cache,
+            lookups: Semaphore::new(MAX_LOOKUPS),
+            unanswered: AtomicU32::new(0),
+        }
     }
 
     /// Where `host` is: `name`, `name:port`, or an address in any spelling a URL may have (IPv6 in brackets or bare).

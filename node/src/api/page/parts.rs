@@ -9,6 +9,8 @@ use std::fmt::Write;
 
 /// Pages that may be leafed to directly, around the present one.
 const PAGES: usize = 10;
+/// Hits of a page when nobody asks for another number.
+const USUAL_HITS: usize = 10;
 /// Longest URL shown; the link has all of it.
 const SHOWN_URL: usize = 100;
 
@@ -71,7 +73,7 @@ pub(super) fn results(asked: &SearchParameters, results: &SearchResults) -> Stri
     let first = results.hits.first().map_or(0, |hit| hit.rank);
     let _ = write!(
         main,
-        "<h1 class=\"hidden\">Results for {}</h1>\n<p class=\"quiet\" role=\"status\">{} ({} s)</p>\n",
+        "<h1 class=\"hidden\">Results for {}</h1>\n<p class=\"quiet\" role=\"status\">{} ({})</p>\n",
         escape(&results.query),
         match (results.total, first) {
             (0, _) => "Nothing was found".to_owned(),
@@ -87,15 +89,12 @@ pub(super) fn results(asked: &SearchParameters, results: &SearchResults) -> Stri
     for note in &results.notes {
         let _ = writeln!(main, "<p class=\"note\">{}</p>", escape(note));
     }
-    if results.hits.is_empty() && results.total == 0 {
-        main.push_str(
-            "<p>Try other or fewer words, or without <code>+</code>, quotes and <code>site:</code>.</p>\n",
-        );
-    } else {
-        let _ = writeln!(main, "<ol class=\"hits\" start=\"{}\">", first.max(1));
+    if !results.hits.is_empty() {
+        let _ = writeln!(main, "<ol class=\"hits\" start=\"{first}\">");
         results.hits.iter().for_each(|found| hit(&mut main, found));
         main.push_str("</ol>\n");
     }
+    end(&mut main, asked, results);
     leaf(&mut main, asked, results.total);
     let _ = writeln!(main, "<p class=\"quiet\">{}</p>", coverage(&results.coverage));
     page(&format!("{} – Anthill", results.query), &head_form(asked), &main)
@@ -108,6 +107,27 @@ pub(super) fn failed(asked: &SearchParameters, problem: &Problem) -> String {
     page("No answer – Anthill", &head_form(asked), &main)
 }
 
+/// What is said where the hits end, if there is something to say.
+fn end(out: &mut String, asked: &SearchParameters, results: &SearchResults) {
+    if results.total == 0 {
+        out.push_str(
+            "<p>Try other or fewer words, or without <code>+</code>, quotes and <code>site:</code>.</p>\n",
+        );
+    } else if results.hits.is_empty() {
+        let _ = writeln!(
+            out,
+            "<p>There are no more results. <a href=\"{}\">Back to the first</a></p>",
+            link(asked, 1)
+        );
+    }
+    // Not every page that was counted is shown: who leafs to the end should not look for the rest.
+    let shown = results.hits.last().map_or(asked.offset as u64, |hit| hit.rank);
+    let asked_for = asked.n.unwrap_or(USUAL_HITS) as u64;
+    if results.total > 0 && shown < results.total && (results.hits.len() as u64) < asked_for {
+        out.push_str("<p class=\"quiet\">Pages that say the same are counted each and shown as one.</p>\n");
+    }
+}
+
 fn page(title: &str, header: &str, main: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n\
@@ -115,8 +135,8 @@ fn page(title: &str, header: &str, main: &str) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"robots\" content=\"noindex\">\n\
          <link rel=\"stylesheet\" href=\"{STYLE_PATH}\">\n<link rel=\"icon\" href=\"{ICON_PATH}\" type=\"image/svg+xml\">\n\
          <link rel=\"search\" type=\"application/opensearchdescription+xml\" title=\"Anthill\" href=\"/opensearch.xml\">\n\
-         </head>\n<body>\n<a class=\"skip\" href=\"#main\">To the results</a>\n{header}<main id=\"main\">\n{main}</main>\n\
-         <footer class=\"quiet\"><a href=\"/opensearch.xml\" rel=\"search\">Add to your browser's search engines</a> · \
+         </head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n{header}<main id=\"main\">\n{main}</main>\n\
+         <footer class=\"quiet\"><a href=\"/opensearch.xml\" rel=\"search\">OpenSearch</a> · \
          <a href=\"/api/v1/openapi.json\">API</a></footer>\n</body>\n</html>\n",
         escape(title)
     )
@@ -162,12 +182,15 @@ fn hit(out: &mut String, hit: &Hit) {
         true => format!("<a href=\"{}\" rel=\"noreferrer\">{}</a>", escape(&hit.url), escape(title)),
         false => escape(title),
     };
+    // Titles and snippets run in the direction of their own language.
     let _ = write!(
         out,
-        "<li><h2{lang}>{title}</h2>\n<p class=\"url\">{}{cut}</p>\n<p{lang}>{}</p>\n",
-        escape(&shown),
-        snippet(&hit.snippet)
+        "<li><h2{lang} dir=\"auto\">{title}</h2>\n<p class=\"url\" dir=\"ltr\">{}{cut}</p>\n",
+        escape(&shown)
     );
+    if !hit.snippet.trim().is_empty() {
+        let _ = writeln!(out, "<p class=\"snippet\"{lang} dir=\"auto\">{}</p>", snippet(&hit.snippet));
+    }
     let mut facts = Vec::new();
     if let Some(lang) = &hit.lang {
         facts.push(format!("<span title=\"language\">{}</span>", escape(lang)));
@@ -187,40 +210,53 @@ fn hit(out: &mut String, hit: &Hit) {
     out.push_str("</li>\n");
 }
 
+/// Address of a page of results, counted from 1, as text of an attribute.
+fn link(asked: &SearchParameters, page: usize) -> String {
+    let n = asked.n.unwrap_or(USUAL_HITS).clamp(1, MAX_HITS);
+    let mut link = format!("/search?q={}", parameter(asked.q.trim()));
+    for (name, value, usual) in [("n", n, USUAL_HITS), ("offset", page.saturating_sub(1) * n, 0)] {
+        if value != usual {
+            let _ = write!(link, "&amp;{name}={value}");
+        }
+    }
+    if !asked.prefer.is_empty() {
+        let _ = write!(link, "&amp;prefer={}", parameter(&asked.prefer));
+    }
+    link
+}
+
 /// Links to the pages before and after.
 fn leaf(out: &mut String, asked: &SearchParameters, total: u64) {
-    let n = asked.n.unwrap_or(10).clamp(1, MAX_HITS);
+    let n = asked.n.unwrap_or(USUAL_HITS).clamp(1, MAX_HITS);
     let total = usize::try_from(total).unwrap_or(usize::MAX).min(MAX_DEPTH);
     let (last, here) = (total.div_ceil(n), asked.offset / n + 1);
-    if last <= 1 {
+    // Who is past the end was given the way back.
+    if last <= 1 || here > last {
         return;
     }
-    let to = |page: usize| {
-        let mut link = format!("/search?q={}", parameter(asked.q.trim()));
-        for (name, value, usual) in [("n", n, 10), ("offset", (page - 1) * n, 0)] {
-            if value != usual {
-                let _ = write!(link, "&amp;{name}={value}");
-            }
-        }
-        if !asked.prefer.is_empty() {
-            let _ = write!(link, "&amp;prefer={}", parameter(&asked.prefer));
-        }
-        link
-    };
     out.push_str("<nav aria-label=\"Pages of results\"><ul>\n");
     if here > 1 {
-        let _ =
-            writeln!(out, "<li><a rel=\"prev\" accesskey=\"p\" href=\"{}\">Previous</a></li>", to(here - 1));
+        let _ = writeln!(
+            out,
+            "<li><a rel=\"prev\" accesskey=\"p\" href=\"{}\">Previous</a></li>",
+            link(asked, here - 1)
+        );
     }
     let begin = here.saturating_sub(PAGES / 2).max(1);
     for page in begin..=last.min(begin + PAGES - 1) {
         let _ = match page == here {
-            true => writeln!(out, "<li><a aria-current=\"page\" href=\"{}\">{page}</a></li>", to(page)),
-            false => writeln!(out, "<li><a href=\"{}\">{page}</a></li>", to(page)),
+            true => {
+                writeln!(out, "<li><a aria-current=\"page\" href=\"{}\">{page}</a></li>", link(asked, page))
+            }
+            false => writeln!(out, "<li><a href=\"{}\">{page}</a></li>", link(asked, page)),
         };
     }
     if here < last {
-        let _ = writeln!(out, "<li><a rel=\"next\" accesskey=\"n\" href=\"{}\">Next</a></li>", to(here + 1));
+        let _ = writeln!(
+            out,
+            "<li><a rel=\"next\" accesskey=\"n\" href=\"{}\">Next</a></li>",
+            link(asked, here + 1)
+        );
     }
     out.push_str("</ul></nav>\n");
 }
@@ -242,5 +278,6 @@ fn coverage(coverage: &Coverage) -> String {
 
 fn seconds(ms: f64) -> String {
     let ms = if ms.is_finite() { ms.clamp(0.0, 1e9) } else { 0.0 };
-    format!("{:.3}", ms / 1_000.0)
+    // Never "0.000": it did take time.
+    if ms < 0.5 { "under 0.001 s".to_owned() } else { format!("{:.3} s", ms / 1_000.0) }
 }

@@ -66,7 +66,9 @@ impl Peer for Fake {
             }
             let none = request.query == "nothing";
             let first = request.offset as u64 + 1;
-            let hits = if none { Vec::new() } else { (first..first + request.n as u64).map(hit).collect() };
+            // Two of the pages counted are shown as one.
+            let end = (first + request.n as u64).min(42);
+            let hits = if none { Vec::new() } else { (first..end).map(hit).collect() };
             let results = SearchResults {
                 query: request.query.clone(),
                 total: if none { 0 } else { 42 },

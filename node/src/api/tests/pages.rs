@@ -50,6 +50,21 @@ async fn results_are_leafed_through() {
 }
 
 #[tokio::test]
+async fn the_end_of_the_results_says_so_and_shows_the_way_back() {
+    let server = Server::start().await;
+    const ONE: &str = "counted each and shown as one";
+    let (_, last) = page(&server, "/search?q=a&offset=40").await;
+    assert!(last.contains(ONE) && !last.contains("no more results"), "{last}");
+    let (_, first) = page(&server, "/search?q=a").await;
+    assert!(!first.contains(ONE));
+    let (status, past) = page(&server, "/search?q=a%26b&n=20&offset=300").await;
+    assert_eq!(status, 200);
+    let back = "There are no more results. <a href=\"/search?q=a%26b&amp;n=20\">Back to the first</a>";
+    assert!(past.contains(back), "{past}");
+    assert!(!past.contains("<ol") && !past.contains("<nav"), "{past}");
+}
+
+#[tokio::test]
 async fn nothing_found_and_no_answer_say_so() {
     let server = Server::start().await;
     let (status, html) = page(&server, "/search?q=nothing").await;
