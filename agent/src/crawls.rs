@@ -68,12 +68,15 @@ impl Reach {
     }
 }
 
+/// Sites counted of a crawl that has no limit of them: 8 MB.
+const SITES_COUNTED: usize = 1_000_000;
+
 /// One crawl.
 #[derive(Debug)]
 struct Crawl {
     record: CrawlRecord,
     reach: Reach,
-    /// Sites entered, where their number is limited.
+    /// Sites it has URLs of.
     sites: Set<SiteId>,
     /// Permits given for its entries that are not done with, and those of them that may become pages.
     flights: u64,
@@ -119,7 +122,12 @@ impl Crawl {
     }
 
     fn enter(&mut self, site: SiteId) -> bool {
-        let Some(max) = self.record.max_sites else { return true };
+        let Some(max) = self.record.max_sites else {
+            if self.sites.len() < SITES_COUNTED {
+                self.sites.insert(site);
+            }
+            return true;
+        };
         if self.sites.contains(&site) {
             return true;
         }
@@ -135,7 +143,7 @@ impl Crawl {
 pub struct CrawlView<'a> {
     /// Its record, with the present counts.
     pub record: &'a CrawlRecord,
-    /// Sites entered, where their number is limited; else 0.
+    /// Sites it has URLs of, as far as met since the start; without a limit at most [`SITES_COUNTED`].
     pub sites: u64,
     /// Requests for its entries that are not done with.
     pub in_flight: u64,

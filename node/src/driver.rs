@@ -43,7 +43,7 @@ pub enum ToDriver {
     Made(Input, Option<Box<MadePage>>),
     /// Somebody pauses, or ends their pause.
     Pause(PauseSource, Option<String>),
-    /// Somebody asks for a crawl.
+    /// Somebody asks for a crawl; answered when the writer has been sent its seeds.
     Crawl(CrawlSpec, Sender<CrawlId>),
     /// Somebody asks the agent something.
     Ask(Box<dyn FnOnce(&Agent) + Send>),
@@ -75,6 +75,8 @@ pub struct Driver {
     pub made: Map<PermitId, Box<MadePage>>,
     /// Who pauses, and why.
     pub pauses: BTreeMap<PauseSource, String>,
+    /// Crawls begun whose commits are about to be sent: then those who asked are told.
+    pub begun: Vec<(Sender<CrawlId>, CrawlId)>,
     /// Who waits for everything in flight to end.
     pub draining: Vec<Sender<()>>,
 }
@@ -126,7 +128,7 @@ impl Driver {
                 self.last_crawl += 1;
                 let id = CrawlId(self.last_crawl);
                 self.agent.handle(now, Input::Crawl(id, spec), outbox);
-                let _ = reply.send(id);
+                self.begun.push((reply, id));
             }
             ToDriver::Ask(question) => question(&self.agent),
             ToDriver::Drain(reply) => self.draining.push(reply),
@@ -174,6 +176,9 @@ impl Driver {
                 Effect::PromoteDue(now, limit) => ToWriter::PromoteDue(now, limit),
             };
             let _ = self.writer.send(message);
+        }
+        for (reply, id) in self.begun.drain(..) {
+            let _ = reply.send(id);
         }
         self.fetch(permits);
     }

@@ -155,6 +155,7 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
         last_crawl,
         made: Map::default(),
         pauses: BTreeMap::new(),
+        begun: Vec::new(),
         draining: Vec::new(),
     };
     let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop)?));

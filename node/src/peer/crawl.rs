@@ -45,6 +45,8 @@ impl Live {
         let (reply, answer) = crossbeam_channel::bounded(1);
         self.driver.send(ToDriver::Crawl(spec, reply)).map_err(|_| ending())?;
         let id = answer.recv_timeout(PATIENCE).map_err(|_| ending())?;
+        // What is acknowledged survives: the seeds are on disk first.
+        self.written()?;
         Ok(types::CrawlAccepted { crawl: u64::from(id.0), accepted, refused })
     }
 

@@ -68,12 +68,10 @@ impl LivePeer {
     ) -> anyhow::Result<()> {
         let mut warc = WarcWriter::new(out, gzip);
         let software = concat!("anthill/", env!("CARGO_PKG_VERSION"));
-        let words = [
-            ("software", software),
-            ("format", "WARC File Format 1.1"),
-            ("description", "responses after transfer and content decoding"),
-        ];
-        warc.warcinfo("anthill.warc", self.0.clock.now(), &words)?;
+        let words =
+            [("software", software), ("description", "responses after transfer and content decoding")];
+        let name = if gzip { "anthill.warc.gz" } else { "anthill.warc" };
+        warc.warcinfo(name, self.0.clock.now(), &words)?;
         for entry in self.0.store.pages_from(&[]) {
             let (_, page) = entry?;
             let headers: Vec<(&str, &[u8])> =

@@ -103,7 +103,7 @@ impl Live {
     }
 
     /// Waits until what was sent is on disk.
-    fn written(&self) -> Result<(), PeerError> {
+    pub(super) fn written(&self) -> Result<(), PeerError> {
         let (reply, answer) = crossbeam_channel::bounded(1);
         self.writer.send(ToWriter::Flush(reply)).map_err(|_| ending())?;
         answer.recv().map_err(|_| ending())
