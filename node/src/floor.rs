@@ -125,9 +125,9 @@ fn parse(workshop: &Workshop, pages: &[Fetched]) -> (Duration, Duration) {
             agent: &workshop.agent,
         };
         let begun = cpu::thread();
-        let page = parse::parse(&input, &parse::Options::default());
+        let mut page = parse::parse(&input, &parse::Options::default());
         let parsed = cpu::thread();
-        let found = workshop.links(&page, canon.site_id());
+        let found = workshop.links(&mut page, &url, canon.site_id());
         links_time += cpu::thread().saturating_sub(parsed);
         parse_time += parsed.saturating_sub(begun);
         drop(found);

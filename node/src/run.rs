@@ -54,7 +54,10 @@ struct Threads {
 /// # Errors
 /// Anything that keeps it from starting, with its remedy.
 pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // Fetching waits more than it works: a quarter of the cores, so that waking threads does not cost more than it gains.
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let workers = (cores / 4).max(1);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
     crate::logging::init(&settings)?;
     let settings = Arc::new(settings);
     std::fs::create_dir_all(&settings.data)

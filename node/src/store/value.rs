@@ -20,6 +20,7 @@ pub struct StoredPage {
     /// Response headers in order, as received.
     pub headers: Vec<(String, Vec<u8>)>,
     /// The body after transfer and content decoding.
+    #[serde(with = "serde_bytes")]
     pub body: Vec<u8>,
     /// Whether the body was cut at a limit.
     pub truncated: bool,

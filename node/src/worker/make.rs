@@ -7,7 +7,7 @@ use crate::store::recent::RecentSet;
 use crate::store::value::{StoredDocument, StoredPage, pack};
 use crate::store::write::{Inlink, MadePage, link_fingerprint, url_fingerprint};
 use anthill_agent::io::{FoundLink, Input, Made, PageFacts, Permit, Task};
-use anthill_crawler::canon::{Canon, Rules};
+use anthill_crawler::canon::{Canon, Ids, Rules};
 use anthill_crawler::fetch;
 use anthill_crawler::filter::{Filters, Verdict};
 use anthill_crawler::map::{Map, Set};
@@ -17,11 +17,13 @@ use anthill_crawler::robots::Robots;
 use anthill_crawler::sitemap;
 use anthill_protocol::key::{SiteId, UrlId};
 use crossbeam_channel::{Receiver, Sender};
+use foldhash::fast::FixedState;
 use prometheus_client::metrics::histogram::Histogram;
+use std::hash::BuildHasher;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use url::Url;
+use url::{Position, Url};
 
 /// Anchor text kept of a link to another site, in characters.
 const MAX_ANCHOR: usize = 100;
@@ -174,8 +176,9 @@ impl Workshop {
         };
         match self.canon.canonical(location, Some(url)) {
             Ok(target) => {
-                let links = self.found(&target, false, false).into_iter().collect();
-                Product { made: Made::Redirect(Some(target.into_url())), links, page: None }
+                let to = target.url().to_owned();
+                let links = self.found(target, false).into_iter().collect();
+                Product { made: Made::Redirect(Some(to)), links, page: None }
             }
             Err(_) => Product { made: Made::Redirect(None), links: Vec::new(), page: None },
         }
@@ -209,7 +212,7 @@ impl Workshop {
     fn robots(&self, url: &Url, file: Vec<u8>) -> Product {
         let robots = Robots::parse(&file, &self.agent);
         let named = robots.sitemaps().iter().filter_map(|s| self.canon.canonical(s, Some(url)).ok());
-        let links = named.filter_map(|target| self.found(&target, false, true)).collect();
+        let links = named.filter_map(|target| self.found(target, true)).collect();
         Product { made: Made::Robots(file), links, page: None }
     }
 
@@ -221,7 +224,7 @@ impl Workshop {
             sitemap.sitemaps.iter().map(|e| (e, true)).chain(sitemap.urls.iter().map(|e| (e, false)));
         for (entry, is_sitemap) in entries {
             if let Ok(target) = self.canon.canonical(&entry.url, Some(url))
-                && let Some(link) = self.found(&target, false, is_sitemap)
+                && let Some(link) = self.found(target, is_sitemap)
                 && seen.insert(link.id)
             {
                 links.push(link);
@@ -257,7 +260,8 @@ impl Workshop {
         let mut page = parse::parse(&input, &options);
         let expired = page.robots.unavailable_after.is_some_and(|t| t <= (at_us / 1_000_000) as i64);
         let noindex = page.robots.noindex || expired;
-        let (links, inlinks) = self.links(&page, id.site());
+        let outlinks = u32::try_from(page.links.len()).unwrap_or(u32::MAX);
+        let (links, inlinks) = self.links(&mut page, url, id.site());
         let digest = blake3::hash(&response.body);
         let mut facts = PageFacts {
             digest: first(digest.as_bytes()),
@@ -265,7 +269,7 @@ impl Workshop {
             lang: page.lang.map(str::to_owned).or_else(|| page.declared_lang.clone()),
             etag: response.header("etag").map(str::to_owned),
             last_modified: response.header("last-modified").map(str::to_owned),
-            outlinks: u32::try_from(page.links.len()).unwrap_or(u32::MAX),
+            outlinks,
             images: page.images,
             text_chars: page.text_chars,
             bytes: response.body.len() as u64,
@@ -302,25 +306,34 @@ impl Workshop {
         }
     }
 
-    /// Links to be admitted (each target once, none admitted lately), and links from here to other sites.
-    pub fn links(&self, page: &Page, from: SiteId) -> (Vec<FoundLink>, Vec<Inlink>) {
+    /// Links to be admitted (each target once, none admitted lately), and links from here to other sites. Takes the
+    /// links out of the page.
+    pub fn links(&self, page: &mut Page, url: &Url, from: SiteId) -> (Vec<FoundLink>, Vec<Inlink>) {
         let mut found = Vec::new();
         let mut inlinks = Vec::new();
-        let mut seen = Set::default();
-        for link in &page.links {
-            let Ok(target) = self.canon.of_url(link.url.clone()) else { continue };
+        // By text first: four links in five of a page lead where another one did.
+        let mut texts: Set<u64> = Set::default();
+        let mut targets = Set::default();
+        let hasher = FixedState::default();
+        for link in std::mem::take(&mut page.links) {
+            if page.robots.nofollow || !link.is_endorsed() {
+                continue;
+            }
+            let first = texts.insert(hasher.hash_one(&link.url[..Position::AfterQuery]));
+            if !first && link.url.host() == url.host() {
+                continue;
+            }
+            let Ok(target) = self.canon.of_url(link.url) else { continue };
             let ids = target.ids();
-            let nofollow = page.robots.nofollow || !link.is_endorsed();
-            if ids.site != from && !nofollow {
+            if ids.site != from {
                 let inlink = inlink(ids.url, from, &link.anchor);
                 if !self.recent_links.contains(link_fingerprint(&inlink)) {
                     inlinks.push(inlink);
                 }
             }
-            if !nofollow
-                && !self.recent_urls.contains(url_fingerprint(&ids.url))
-                && seen.insert(ids.url)
-                && let Some(link) = self.found(&target, nofollow, false)
+            if !self.recent_urls.contains(url_fingerprint(&ids.url))
+                && targets.insert(ids.url)
+                && let Some(link) = self.found_as(target, ids, false)
             {
                 found.push(link);
             }
@@ -329,22 +342,26 @@ impl Workshop {
     }
 
     /// A canonical URL as the agent wants it, unless filters drop it.
-    pub fn found(&self, target: &Canon, nofollow: bool, sitemap: bool) -> Option<FoundLink> {
-        let doubtful = match self.filters.check(target) {
+    fn found(&self, target: Canon, sitemap: bool) -> Option<FoundLink> {
+        let ids = target.ids();
+        self.found_as(target, ids, sitemap)
+    }
+
+    fn found_as(&self, target: Canon, ids: Ids, sitemap: bool) -> Option<FoundLink> {
+        let doubtful = match self.filters.check(&target) {
             Verdict::Pass => false,
             Verdict::Doubtful(_) => true,
             Verdict::Drop(_) if sitemap => false,
             Verdict::Drop(_) => return None,
         };
-        let ids = target.ids();
         Some(FoundLink {
             id: ids.url,
             host: ids.host,
-            url: target.url().to_owned(),
             host_name: target.host().to_owned(),
             site_name: target.site().to_owned(),
+            url: target.into_url(),
             doubtful,
-            nofollow,
+            nofollow: false,
             sitemap,
         })
     }
