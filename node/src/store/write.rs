@@ -309,7 +309,6 @@ impl Writer {
         if let Some(permit) = commit.permit {
             draft.batch.delete_cf(store.cf(Family::InFlight), permit.0.to_be_bytes());
         }
-        let mut first = true;
         if let Some((key, untried, crawl)) = commit.done {
             draft.batch.delete_cf(store.cf(Family::Queue), key::queue(&key));
             self.totals.queued = self.totals.queued.saturating_sub(1);
@@ -319,19 +318,16 @@ impl Writer {
                 counts.untried = counts.untried.saturating_sub(1);
                 draft.touched.insert(crawl);
             }
-            first = untried;
         } else if let Some((id, _)) = &commit.record {
             // It came in an archive: nobody admitted it.
             if store.bytes(Family::Seen, id.bytes())?.is_none() {
                 draft.batch.put_cf(store.cf(Family::Seen), id.bytes(), []);
                 draft.urls.push(url_fingerprint(id));
                 self.totals.known += 1;
-            } else {
-                first = false;
             }
         }
         if let Some((id, record)) = &commit.record {
-            self.count(id, record, first)?;
+            self.count(id, record)?;
             draft.batch.put_cf(store.cf(Family::Urls), id.bytes(), encode(record.as_ref()));
         }
         self.draft_page(commit, write.made.as_deref(), draft)?;
@@ -422,8 +418,10 @@ impl Writer {
     }
 
     /// Keeps the sums of outcomes in step: each URL counts once, under its last word.
-    fn count(&mut self, id: &UrlId, record: &UrlRecord, first: bool) -> Result<()> {
-        let before = if first { None } else { self.store.url(id)? };
+    fn count(&mut self, id: &UrlId, record: &UrlRecord) -> Result<()> {
+        // Most URLs are counted for the first time, which the filters tell without a read.
+        let may_exist = self.store.db.key_may_exist_cf(self.store.cf(Family::Urls), id.bytes());
+        let before = if may_exist { self.store.url(id)? } else { None };
         if let Some(before) = before {
             let sum = self.sum_of(&before.state);
             *sum = sum.saturating_sub(1);
