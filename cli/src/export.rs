@@ -92,7 +92,7 @@ async fn write(node: &Node, kind: &str, query: &[(&str, String)], file: &Path) -
 async fn copy(response: &mut reqwest::Response, out: &mut impl Write, name: &Path) -> Result<u64, Failure> {
     let mut written = 0;
     loop {
-        let broke = |e| Failure::failed(format!("the export broke off: {e}; try again"));
+        let broke = |e| Failure::failed(format!("the export broke off: {e}; the log of the node says why"));
         let Some(part) = response.chunk().await.map_err(broke)? else { break };
         out.write_all(&part).map_err(|e| cannot(name, &e))?;
         written += part.len() as u64;

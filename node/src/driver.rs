@@ -22,11 +22,16 @@ const BATCH: usize = 256;
 /// Longest sleep: the agent is told the time at least so often, and rates are sampled.
 const TICK: Duration = Duration::from_millis(500);
 
+/// Wait before permits that could not be written down are tried again.
+const LOG_AGAIN: Duration = Duration::from_secs(1);
+
 /// Who may stop permits from being given. Each has its own reason; all must agree to go on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PauseSource {
     /// The store cannot be written.
     Store,
+    /// Permits cannot be written down.
+    Permits,
     /// The disk is nearly full.
     Disk,
     /// No contact is set for the public web, or somebody asked.
@@ -79,6 +84,10 @@ pub struct Driver {
     pub begun: Vec<(Sender<CrawlId>, CrawlId)>,
     /// Who waits for everything in flight to end.
     pub draining: Vec<Sender<()>>,
+    /// Permits given that are not on disk yet.
+    pub unlogged: Vec<Permit>,
+    /// When the last attempt to write them down failed.
+    pub log_failed: Option<std::time::Instant>,
 }
 
 impl Driver {
@@ -180,24 +189,35 @@ impl Driver {
         for (reply, id) in self.begun.drain(..) {
             let _ = reply.send(id);
         }
-        self.fetch(permits);
+        self.unlogged.append(&mut permits);
+        self.fetch(outbox);
     }
 
-    /// Permits are on disk before any of them is acted upon.
-    fn fetch(&mut self, permits: Vec<Permit>) {
-        if permits.is_empty() {
+    /// Permits are on disk before any of them is acted upon. While they cannot be written they wait, and no others are
+    /// given; everything else goes on.
+    fn fetch(&mut self, outbox: &mut Vec<Effect>) {
+        let too_soon = self.log_failed.is_some_and(|failed| failed.elapsed() < LOG_AGAIN);
+        if self.unlogged.is_empty() || too_soon {
             return;
         }
         let at_us = self.clock.now().0;
         let records: Vec<_> =
-            permits.iter().map(|p| (p.id.0, PermitRecord { url: p.url.clone(), at_us })).collect();
-        while let Err(error) = self.store.log_permits(&records) {
-            tracing::error!(%error, "permits cannot be logged, so nothing is fetched; trying again");
-            self.shared.set_store_trouble(Some(error.to_string()));
-            std::thread::sleep(Duration::from_secs(1));
-        }
-        for permit in permits {
-            let _ = self.fetcher.send(ToFetcher::Fetch(Box::new(permit)));
+            self.unlogged.iter().map(|p| (p.id.0, PermitRecord { url: p.url.clone(), at_us })).collect();
+        match self.store.log_permits(&records) {
+            Ok(()) => {
+                for permit in self.unlogged.drain(..) {
+                    let _ = self.fetcher.send(ToFetcher::Fetch(Box::new(permit)));
+                }
+                if self.log_failed.take().is_some() {
+                    self.pause(PauseSource::Permits, None, outbox);
+                }
+            }
+            Err(error) => {
+                if self.log_failed.replace(std::time::Instant::now()).is_none() {
+                    tracing::error!(%error, "permits cannot be written down, so nothing is fetched; trying again");
+                    self.pause(PauseSource::Permits, Some(error.why_unwritten().into()), outbox);
+                }
+            }
         }
     }
 

@@ -160,6 +160,8 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
         pauses: BTreeMap::new(),
         begun: Vec::new(),
         draining: Vec::new(),
+        unlogged: Vec::new(),
+        log_failed: None,
     };
     let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop)?));
     let _ = driver_in.send(ToDriver::Input(Input::Exclusions(Arc::clone(&exclusions))));
@@ -226,6 +228,7 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
     let _ = stop_api.send(());
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     fetch_loop.abort();
+    shared.ending.store(true, std::sync::atomic::Ordering::Relaxed);
     drop(peer);
     drop(live);
     tokio::task::spawn_blocking(move || end(threads, &driver_in, &writer_in, &indexer_in)).await??;

@@ -26,6 +26,8 @@ pub struct Shared {
     pub in_flight: AtomicU64,
     /// Documents the index holds.
     pub indexed: AtomicU64,
+    /// Whether the process is ending: what cannot be written now is not tried again.
+    pub ending: AtomicBool,
     /// Whether there is nothing untried queued, in flight or unwritten.
     pub idle: AtomicBool,
     /// Sequence of the last change that the index has on disk.

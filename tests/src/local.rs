@@ -3,7 +3,7 @@
 use anthill_web::{Log, Server, Web, WebSettings, hostile, politeness, serve};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -85,21 +85,29 @@ pub struct Hostile {
 }
 
 impl Hostile {
-    /// Serves it.
+    /// Serves it on loopback, of both families where the machine has both.
     ///
     /// # Errors
     /// When loopback cannot be listened on.
     pub fn start() -> Result<Hostile> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let log = Arc::new(Log::new(REMEMBERED));
-        let server = runtime.block_on(hostile::serve(&[loopback], 0, log))?;
+        // A bomb takes a second to pack: on a single thread everything else would wait for it, and time out.
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build()?;
+        let v4 = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let serve = |addresses: &[IpAddr]| {
+            runtime.block_on(hostile::serve(addresses, 0, Arc::new(Log::new(REMEMBERED))))
+        };
+        let server = serve(&[v4, IpAddr::V6(Ipv6Addr::LOCALHOST)]).or_else(|_| serve(&[v4]))?;
         Ok(Hostile { server: Some(server), runtime })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.server.as_ref().expect("there until dropped").address()
+    }
+
+    /// Whether it listens on `::1` too.
+    pub fn is_on_both(&self) -> bool {
+        self.server.as_ref().expect("there until dropped").addresses().len() == 2
     }
 
     /// What was requested so far.

@@ -73,6 +73,11 @@ impl Peer {
         &self.api
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its data folder.
     pub fn data(&self) -> &Path {
         &self.data

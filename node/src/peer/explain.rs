@@ -110,10 +110,12 @@ impl Live {
         (told.state, told.why) = match &record.state {
             UrlState::Status(status @ 200..=299) => ("fetched".into(), format!("status {status}")),
             UrlState::Status(304) => ("fetched".into(), "unchanged at its last visit (status 304)".into()),
-            UrlState::Status(status @ 300..=399) => {
-                let to = record.redirect.as_deref().unwrap_or("no URL that can be crawled");
-                ("fetched".into(), format!("status {status}: it redirects to {to}"))
-            }
+            UrlState::Status(status @ 300..=399) => match record.redirect.as_deref() {
+                Some(to) => ("fetched".into(), format!("status {status}: it redirects to {to}")),
+                None => {
+                    ("failed".into(), format!("status {status}: it redirects to no URL that can be crawled"))
+                }
+            },
             UrlState::Status(status) => ("failed".into(), format!("status {status}")),
             UrlState::Failed(why) => ("failed".into(), why.clone()),
             UrlState::RobotsDenied => ("excluded".into(), "robots.txt of the site forbids it".into()),

@@ -53,6 +53,8 @@ impl LivePeer {
                 types::ExportKind::Links => peer.links(pipe, request.gzip),
             };
             if let Err(error) = result {
+                // The receiver only sees its stream break off.
+                tracing::error!(%error, "an export broke off");
                 let _ = pieces.blocking_send(Err(PeerError::Internal(error.to_string())));
             }
         });

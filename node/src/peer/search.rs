@@ -21,7 +21,7 @@ impl Live {
         let mut shown = Vec::with_capacity(hits.len());
         for (n, hit) in hits.into_iter().enumerate() {
             let rank = request.offset as u64 + n as u64 + 1;
-            shown.push(self.hit(&query, hit, rank)?);
+            shown.push(self.hit(&query, hit, rank));
         }
         let took = begun.elapsed();
         self.metrics.searches.inc();
@@ -81,14 +81,18 @@ impl Live {
         }
     }
 
-    fn hit(&self, query: &Query, hit: Hit, rank: u64) -> Result<types::Hit, PeerError> {
-        let document = self.store.document(&UrlId::from_bytes(hit.key))?;
+    fn hit(&self, query: &Query, hit: Hit, rank: u64) -> types::Hit {
+        // The index knows all but the text: a damaged one costs its snippet, not the answer.
+        let document = self.store.document(&UrlId::from_bytes(hit.key)).unwrap_or_else(|error| {
+            tracing::error!(%error, url = hit.url, "its text cannot be read: shown without");
+            None
+        });
         let snippet = match &document {
             Some(d) if !d.text.is_empty() => self.searcher.snippet(query, &d.text, hit.lang.as_deref()),
             Some(d) => self.searcher.snippet(query, &d.description, hit.lang.as_deref()),
             None => String::new(),
         };
-        Ok(types::Hit {
+        types::Hit {
             rank,
             url: hit.url,
             title: hit.title,
@@ -98,7 +102,7 @@ impl Live {
             fetched_at: rfc3339(hit.fetched_at_s),
             peer: self.peer_id.clone(),
             also: hit.also.into_iter().map(|a| a.url).collect(),
-        })
+        }
     }
 
     pub(super) fn lexicon(&self, term: &str) -> Result<types::Lexicon, PeerError> {

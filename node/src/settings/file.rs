@@ -175,7 +175,7 @@ mod tests {
             ("fetchers = \"9\"", "a whole number"),
             ("seeds = \"http://a.test/\"", "a list of texts"),
             ("api = \"localhost\"", "an address and port"),
-            ("resolve = [\"a.test\"]", "is no override"),
+            ("resolve = [\"a.test\"]", "write it as PATTERN=IP:PORT"),
             ("shared_addresses = [\"300.1.1.1\"]", "is no address"),
             ("ranking.title = -1", "a number, 0 or more"),
             ("ranking.title = nan", "a number, 0 or more"),

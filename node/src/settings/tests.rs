@@ -142,7 +142,7 @@ fn what_will_not_do_is_refused_with_its_key_origin_and_remedy() {
         ("ANTHILL_CONTACT", "me@example.org\r\nX: y", "write a URL"),
         ("ANTHILL_SEEDS", "ftp://a.test/", "`ftp://a.test/` is no http or https URL"),
         ("ANTHILL_API_HOSTS", "http://a.test/", "is no host name"),
-        ("ANTHILL_RESOLVE", "a.test", "is no override"),
+        ("ANTHILL_RESOLVE", "a.test", "write it as PATTERN=IP:PORT"),
         ("ANTHILL_NAME", "  ", "a name has 1 to 64"),
         ("ANTHILL_ALLOW_PRIVATE", "maybe", "true or false, not `maybe`"),
         ("ANTHILL_LIMITS__MAX_URL", "4KiB", "64B to 2KiB, not 4KiB"),

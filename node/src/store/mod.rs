@@ -77,6 +77,18 @@ impl StoreError {
             text.contains("No space left") || text.contains("NoSpace")
         })
     }
+
+    /// Why nothing can be written, in a few words.
+    pub fn why_unwritten(&self) -> &'static str {
+        match self {
+            _ if self.disk_full() => "disk full",
+            StoreError::Damaged { .. } => "the store is damaged",
+            StoreError::Database { source, .. } if source.to_string().contains("Corruption") => {
+                "the store is damaged"
+            }
+            _ => "the store cannot be written",
+        }
+    }
 }
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -113,15 +125,7 @@ impl Store {
         let cache = Cache::new_hyper_clock_cache(memory.cache, 0);
         let options = family::database_options(memory, &cache);
         let db = DB::open_cf_descriptors(&options, path, family::descriptors(&cache)).map_err(|source| {
-            let text = source.to_string();
-            let remedy = if text.contains("lock") {
-                "Another anthill works on this data: stop it, or give this one its own --data"
-            } else if text.contains("Corruption") {
-                "It is damaged: restore the folder from a copy, or move it away and start with a new one"
-            } else {
-                "Check that the folder can be written and the disk has room"
-            };
-            StoreError::Database { path: path.to_owned(), source, remedy }
+            StoreError::Database { path: path.to_owned(), remedy: remedy(&source), source }
         })?;
         let store = Store { db, path: path.to_owned(), cache };
         match store.bytes(Family::Meta, FORMAT_KEY)? {
@@ -144,11 +148,7 @@ impl Store {
     }
 
     fn failed(&self, source: rocksdb::Error) -> StoreError {
-        StoreError::Database {
-            path: self.path.clone(),
-            source,
-            remedy: "Check that the folder can be written and the disk has room",
-        }
+        StoreError::Database { path: self.path.clone(), remedy: remedy(&source), source }
     }
 
     fn commit(&self, batch: WriteBatch) -> Result<()> {
@@ -488,6 +488,19 @@ impl Store {
     /// Bytes in the block cache, write buffers charged.
     pub fn cache_bytes(&self) -> usize {
         self.cache.get_usage()
+    }
+}
+
+/// What to do when RocksDB says this.
+fn remedy(source: &rocksdb::Error) -> &'static str {
+    let text = source.to_string();
+    // "block" is in the text of damage: whether it is a lock is asked last.
+    if text.contains("Corruption") {
+        "It is damaged: restore the folder from a copy, or move it away and start with a new one"
+    } else if text.contains("lock ") {
+        "Another anthill works on this data: stop it, or give this one its own --data"
+    } else {
+        "Check that the folder can be written and the disk has room"
     }
 }
 

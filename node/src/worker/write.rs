@@ -12,12 +12,15 @@ use anthill_crawler::time::Instant;
 use anthill_protocol::key::HostId;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Messages taken at once: enough to make a batch worth its write, few enough to answer within milliseconds.
 const BATCH: usize = 256;
 /// Wait before a failed write is tried again.
 const RETRY: Duration = Duration::from_secs(5);
+/// Whether the process is ending is looked at so often meanwhile.
+const RETRY_STEP: Duration = Duration::from_millis(100);
 /// Power loss may cost what was written in the last of these.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
@@ -128,20 +131,24 @@ impl WriteThread {
     }
 
     fn write(&mut self, writes: &[Write]) {
-        let written = self.persistently(|writer| writer.write(writes));
+        let Some(written) = self.persistently(|writer| writer.write(writes)) else { return };
         self.answer(u32::try_from(writes.len()).unwrap_or(u32::MAX), false, written);
     }
 
     fn import(&mut self, imports: &[Write]) {
-        let written = self.persistently(|writer| writer.write(imports));
+        let Some(written) = self.persistently(|writer| writer.write(imports)) else { return };
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
         for op in written.index {
             let _ = self.indexer.send(ToIndexer::Op(op));
         }
     }
 
-    /// Tries until it works: what was promised is kept in memory meanwhile, and no new permits are given.
-    fn persistently<T>(&mut self, mut attempt: impl FnMut(&mut Writer) -> Result<T, StoreError>) -> T {
+    /// Tries until it works: what was promised is kept in memory meanwhile, and no new permits are given. Nothing if the
+    /// process is to end before that; what was fetched and not written is fetched again by the next.
+    fn persistently<T>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Writer) -> Result<T, StoreError>,
+    ) -> Option<T> {
         let mut paused = false;
         loop {
             match attempt(&mut self.writer) {
@@ -151,17 +158,23 @@ impl WriteThread {
                         let _ = self.driver.send(ToDriver::Pause(PauseSource::Store, None));
                         tracing::info!("the store can be written again: going on");
                     }
-                    return done;
+                    return Some(done);
                 }
                 Err(error) => {
-                    let reason = if error.disk_full() { "disk full" } else { "the store cannot be written" };
+                    let reason = error.why_unwritten();
                     tracing::error!(%error, "{reason}: paused; trying again in {} s", RETRY.as_secs());
                     self.shared.set_store_trouble(Some(format!("{reason}: {error}")));
                     if !paused {
                         let _ = self.driver.send(ToDriver::Pause(PauseSource::Store, Some(reason.into())));
                         paused = true;
                     }
-                    std::thread::sleep(RETRY);
+                    let failed = std::time::Instant::now();
+                    while failed.elapsed() < RETRY {
+                        if self.shared.ending.load(Ordering::Relaxed) {
+                            return None;
+                        }
+                        std::thread::sleep(RETRY_STEP);
+                    }
                 }
             }
         }
@@ -187,19 +200,22 @@ impl WriteThread {
         match message {
             ToWriter::LoadHost(host) => {
                 let store = Arc::clone(&self.store);
-                let record = self.persistently(|_| store.host(&host));
+                let Some(record) = self.persistently(|_| store.host(&host)) else { return };
                 let _ = self.driver.send(ToDriver::Input(Input::HostLoaded { host, record }));
             }
             ToWriter::LoadFront { host, level, after, limit, robots } => {
                 let store = Arc::clone(&self.store);
-                let (items, more) = self.persistently(|_| store.front(host, level, after, limit as usize));
-                let robots = if robots { Some(self.persistently(|_| store.robots(&host))) } else { None };
+                let front = self.persistently(|_| store.front(host, level, after, limit as usize));
+                let Some((items, more)) = front else { return };
+                let robots = if robots { self.persistently(|_| store.robots(&host)) } else { None };
                 let input = Input::FrontLoaded { host, level, items, more, robots };
                 let _ = self.driver.send(ToDriver::Input(input));
             }
             ToWriter::PromoteDue(now, limit) => {
                 let written = self.persistently(|writer| writer.promote_due(now, limit as usize));
-                self.answer(0, true, written);
+                if let Some(written) = written {
+                    self.answer(0, true, written);
+                }
             }
             ToWriter::Purge(prefix, condemned, reply) => {
                 let result = self.writer.purge(&prefix, condemned).map_err(|e| e.to_string());
