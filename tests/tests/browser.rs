@@ -1,4 +1,5 @@
 //! The search page in a real browser: it shows what the API gives. Skipped where no Chromium is installed.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use anthill_tests::local::LocalWeb;
 use anthill_tests::peer::Peer;

@@ -1,5 +1,6 @@
 //! A hostile web against a real peer: it stays alive, small and quick, fetches what can be fetched, and never connects to
 //! where it must not. One crawl of every endpoint is shared by the tests that ask what each became.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use anthill_tests::local::Hostile;
 use anthill_tests::peer::Peer;

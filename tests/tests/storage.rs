@@ -1,4 +1,5 @@
 //! A disk that is full, and one that forgets: the peer says so, loses nothing that was promised, and goes on.
+#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use anthill_tests::local::LocalWeb;
 use anthill_tests::peer::Peer;

@@ -76,6 +76,9 @@ impl LivePeer {
         warc.warcinfo(name, self.0.clock.now(), &words)?;
         for entry in self.0.store.pages_from(&[]) {
             let (_, page) = entry?;
+            if page.noarchive {
+                continue;
+            }
             let headers: Vec<(&str, &[u8])> =
                 page.headers.iter().map(|(n, v)| (n.as_str(), v.as_slice())).collect();
             let at = warc.response(&archive::Response {

@@ -88,6 +88,7 @@ impl Live {
             None
         });
         let snippet = match &document {
+            Some(d) if d.nosnippet => String::new(),
             Some(d) if !d.text.is_empty() => self.searcher.snippet(query, &d.text, hit.lang.as_deref()),
             Some(d) => self.searcher.snippet(query, &d.description, hit.lang.as_deref()),
             None => String::new(),

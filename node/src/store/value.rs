@@ -24,6 +24,8 @@ pub struct StoredPage {
     pub body: Vec<u8>,
     /// Whether the body was cut at a limit.
     pub truncated: bool,
+    /// The page asked not to be archived (`noarchive`): its body is not kept, and it is in no export.
+    pub noarchive: bool,
 }
 
 impl Versioned for StoredPage {
@@ -64,6 +66,8 @@ pub struct StoredDocument {
     pub digest: u64,
     /// Whether the page asked not to be indexed.
     pub noindex: bool,
+    /// Whether the page asked for no snippet in results.
+    pub nosnippet: bool,
     /// Date found by an extraction rule.
     pub date: Option<String>,
 }
