@@ -89,6 +89,8 @@ mod tests {
             "config --default",
             "config --json",
             "bench",
+            "bench --pages 10 --no-floor",
+            "bench frontier --urls 1000 --hosts 10 --dir d",
             "completions bash",
             "completions zsh",
             "completions fish",
@@ -119,6 +121,7 @@ mod tests {
             "export pdf x",
             "import warc",
             "completions tcsh",
+            "bench --pages 10 frontier",
             "node --listen /ip4/127.0.0.1/tcp/1",
         ] {
             assert_eq!(parse(line).expect_err(line).exit_code(), 2, "{line}");

@@ -58,8 +58,8 @@ pub enum ToDriver {
     Stop,
 }
 
-/// The driver's state.
-pub struct Driver {
+/// What a driver is wired to.
+pub struct Wiring {
     /// The mind.
     pub agent: Agent,
     /// The time.
@@ -76,21 +76,54 @@ pub struct Driver {
     pub shared: Arc<Shared>,
     /// Last number given to a crawl.
     pub last_crawl: u32,
+}
+
+/// The driver's state.
+pub struct Driver {
+    agent: Agent,
+    clock: Clock,
+    inbox: Receiver<ToDriver>,
+    writer: Sender<ToWriter>,
+    fetcher: tokio::sync::mpsc::UnboundedSender<ToFetcher>,
+    store: Arc<Store>,
+    shared: Arc<Shared>,
+    last_crawl: u32,
     /// Pages made, waiting for their commit.
-    pub made: Map<PermitId, Box<MadePage>>,
+    made: Map<PermitId, Box<MadePage>>,
     /// Who pauses, and why.
-    pub pauses: BTreeMap<PauseSource, String>,
+    pauses: BTreeMap<PauseSource, String>,
     /// Crawls begun whose commits are about to be sent: then those who asked are told.
-    pub begun: Vec<(Sender<CrawlId>, CrawlId)>,
+    begun: Vec<(Sender<CrawlId>, CrawlId)>,
     /// Who waits for everything in flight to end.
-    pub draining: Vec<Sender<()>>,
+    draining: Vec<Sender<()>>,
     /// Permits given that are not on disk yet.
-    pub unlogged: Vec<Permit>,
+    unlogged: Vec<Permit>,
     /// When the last attempt to write them down failed.
-    pub log_failed: Option<std::time::Instant>,
+    log_failed: Option<std::time::Instant>,
 }
 
 impl Driver {
+    /// A driver that has done nothing yet.
+    pub fn new(wiring: Wiring) -> Driver {
+        let Wiring { agent, clock, inbox, writer, fetcher, store, shared, last_crawl } = wiring;
+        Driver {
+            agent,
+            clock,
+            inbox,
+            writer,
+            fetcher,
+            store,
+            shared,
+            last_crawl,
+            made: Map::default(),
+            pauses: BTreeMap::new(),
+            begun: Vec::new(),
+            draining: Vec::new(),
+            unlogged: Vec::new(),
+            log_failed: None,
+        }
+    }
+
     /// Runs until told to stop.
     pub fn run(mut self) {
         let mut outbox = Vec::new();

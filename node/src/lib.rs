@@ -4,6 +4,7 @@
 //! between whom; [`store`] is the one place that knows RocksDB; [`api`] is what people and programs see.
 
 pub mod api;
+pub mod bench_frontier;
 pub mod clock;
 pub mod driver;
 pub mod floor;

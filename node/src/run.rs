@@ -2,7 +2,7 @@
 
 use crate::api::{self, Auth, token::Token};
 use crate::clock::Clock;
-use crate::driver::{Driver, PauseSource, ToDriver};
+use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
 use crate::metrics::{Metrics, Step};
 use crate::peer::{Live, LivePeer, stored_exclusions};
 use crate::settings::Settings;
@@ -16,14 +16,13 @@ use crate::worker::make::{MakeThread, Workshop};
 use crate::worker::write::{ToWriter, WriteThread};
 use anthill_agent::Agent;
 use anthill_agent::io::{Input, StoredHost};
+use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch::Fetcher;
-use anthill_crawler::map::Map;
 use anthill_crawler::record::HostRecord;
 use anthill_dht::identity::Identity;
 use anthill_index::Index;
 use anyhow::{Context, bail};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -54,10 +53,7 @@ struct Threads {
 /// # Errors
 /// Anything that keeps it from starting, with its remedy.
 pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
-    // Fetching waits more than it works: a quarter of the cores, so that waking threads does not cost more than it gains.
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let workers = (cores / 4).max(1);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     crate::logging::init(&settings)?;
     let settings = Arc::new(settings);
     std::fs::create_dir_all(&settings.data)
@@ -147,7 +143,7 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
     let fetch_loop = tokio::spawn(Arc::clone(&fetching).run(fetcher_out));
 
     let agent = Agent::new(setup::agent(&settings), seed());
-    let driver = Driver {
+    let driver = Driver::new(Wiring {
         agent,
         clock,
         inbox: driver_out,
@@ -156,14 +152,8 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
         store: Arc::clone(&store),
         shared: Arc::clone(&shared),
         last_crawl,
-        made: Map::default(),
-        pauses: BTreeMap::new(),
-        begun: Vec::new(),
-        draining: Vec::new(),
-        unlogged: Vec::new(),
-        log_failed: None,
-    };
-    let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop)?));
+    });
+    let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop.canon)?));
     let _ = driver_in.send(ToDriver::Input(Input::Exclusions(Arc::clone(&exclusions))));
 
     let write_thread = WriteThread {
@@ -346,12 +336,12 @@ fn fresh_index(dir: &Path, settings: &Settings) -> anyhow::Result<Index> {
 }
 
 /// What the store holds, for the agent.
-fn stored_state(store: &Store, workshop: &Workshop) -> anyhow::Result<Input> {
+pub(crate) fn stored_state(store: &Store, canon: &Rules) -> anyhow::Result<Input> {
     let mut hosts = Vec::new();
     for (id, first_level, url) in store.hosts_with_queues()? {
         let record = match store.host(&id)? {
             Some(record) => record,
-            None => match workshop.canon.canonical(&url, None) {
+            None => match canon.canonical(&url, None) {
                 Ok(canon) => HostRecord {
                     name: canon.host().to_owned(),
                     site: canon.site().to_owned(),

@@ -42,10 +42,19 @@ pub enum WireError {
 /// # Panics
 /// Never for the types of this workspace: bincode fails only on unsized sequences and foreign errors.
 pub fn encode<T: Versioned>(value: &T) -> Vec<u8> {
-    let mut bytes = vec![T::VERSION];
-    bincode::serde::encode_into_std_write(value, &mut bytes, config::standard())
-        .expect("writing to memory cannot fail");
+    let mut bytes = Vec::new();
+    encode_into(value, &mut bytes);
     bytes
+}
+
+/// Appends the bytes of a value, version first: for buffers that are used again.
+///
+/// # Panics
+/// As [`encode`].
+pub fn encode_into<T: Versioned>(value: &T, bytes: &mut Vec<u8>) {
+    bytes.push(T::VERSION);
+    bincode::serde::encode_into_std_write(value, bytes, config::standard())
+        .expect("writing to memory cannot fail");
 }
 
 /// The value in `bytes`, which may be hostile.

@@ -2,7 +2,7 @@
 
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompactionStyle, DBCompressionType, Options,
-    SliceTransform, WriteBufferManager,
+    SliceTransform, UniversalCompactOptions, WriteBufferManager,
 };
 
 /// A column family: the unit of tuning, named by what it holds.
@@ -85,9 +85,12 @@ impl Family {
         }
     }
 
-    /// Values that were compressed before they came here.
-    fn compressed_already(self) -> bool {
-        matches!(self, Family::Pages | Family::Documents)
+    /// How blocks are compressed: not what was compressed before it came here, hashes, or what is rewritten soon.
+    fn compression(self) -> DBCompressionType {
+        match self {
+            Family::Pages | Family::Documents | Family::Seen | Family::Queue => DBCompressionType::None,
+            _ => DBCompressionType::Lz4,
+        }
     }
 
     /// Values of kilobytes that are read one at a time: kept out of the tree, so that compaction does not copy them.
@@ -136,6 +139,16 @@ pub fn database_options(memory: Memory, cache: &Cache) -> Options {
     options
 }
 
+/// Part of a write buffer of `seen` that its filter takes: some 13 bits for each of its keys.
+const MEMTABLE_FILTER: f64 = 0.04;
+
+/// Bytes of a file of `seen`, some 1.6 million keys: its filter of 2 MB is a small part of a cache shard.
+const SEEN_FILE: u64 = 32 << 20;
+/// Sorted runs of `seen` and `queue` that are merged at once, at least.
+const MERGE_WIDTH: i32 = 4;
+/// Sorted runs of `seen` and `queue` from which on they are merged.
+const RUNS: i32 = 8;
+
 /// Descriptors of all families.
 pub fn descriptors(cache: &Cache) -> Vec<ColumnFamilyDescriptor> {
     FAMILIES.iter().map(|&f| ColumnFamilyDescriptor::new(f.name(), options(f, cache))).collect()
@@ -147,17 +160,22 @@ fn options(family: Family, cache: &Cache) -> Options {
     table.set_format_version(5);
     table.set_bloom_filter(10.0, false);
     table.set_cache_index_and_filter_blocks(true);
-    // A whole-file filter larger than a cache shard is read anew at each get: 250 times slower.
-    table.set_partition_filters(true);
-    table.set_index_type(rocksdb::BlockBasedIndexType::TwoLevelIndexSearch);
     table.set_pin_l0_filter_and_index_blocks_in_cache(true);
     let mut options = Options::default();
-    options.set_block_based_table_factory(&table);
-    options.set_compression_type(if family.compressed_already() {
-        DBCompressionType::None
+    // A whole-file filter larger than a cache shard is read anew at each get: 250 times slower. Where every get goes
+    // through the filters, files are kept small instead, which saves looking up the part.
+    if family == Family::Seen {
+        options.set_target_file_size_base(SEEN_FILE);
     } else {
-        DBCompressionType::Lz4
-    });
+        table.set_partition_filters(true);
+        table.set_index_type(rocksdb::BlockBasedIndexType::TwoLevelIndexSearch);
+    }
+    options.set_block_based_table_factory(&table);
+    options.set_compression_type(family.compression());
+    if family == Family::Queue {
+        // Most of it is rewritten soon: only what stays is worth the time.
+        options.set_bottommost_compression_type(DBCompressionType::Lz4);
+    }
     options.set_write_buffer_size(if family.write_heavy() { 16 << 20 } else { 8 << 20 });
     if family.blobs() {
         options.set_enable_blob_files(true);
@@ -168,6 +186,18 @@ fn options(family: Family, cache: &Cache) -> Options {
     }
     if family.write_heavy() {
         options.set_compaction_style(DBCompactionStyle::Universal);
+    }
+    if matches!(family, Family::Seen | Family::Queue) {
+        // Written far more than read: fewer rewrites, at the cost of some more runs to look into.
+        let mut universal = UniversalCompactOptions::default();
+        universal.set_min_merge_width(MERGE_WIDTH);
+        options.set_universal_compaction_options(&universal);
+        options.set_level_zero_file_num_compaction_trigger(RUNS);
+    }
+    if family == Family::Seen {
+        // Nearly all that is asked for is not there: memory is asked first, and its tree is deep.
+        options.set_memtable_whole_key_filtering(true);
+        options.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER);
     }
     if family == Family::Inlinks {
         options.set_prefix_extractor(SliceTransform::create_fixed_prefix(16));

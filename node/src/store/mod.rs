@@ -3,6 +3,7 @@
 //! Reading is open to every thread ([`Store`] is shared); writing goes through one [`write::Writer`], so that
 //! counters and what they count change in one atomic batch.
 
+mod admit;
 pub mod family;
 pub mod key;
 pub mod recent;

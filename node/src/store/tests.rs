@@ -221,3 +221,26 @@ fn a_second_process_on_the_same_data_is_refused_with_its_remedy() {
     let error = Store::open(dir.path(), Memory::default()).err().unwrap();
     assert!(matches!(error, StoreError::Database { .. }) && error.to_string().contains("--data"), "{error}");
 }
+
+#[test]
+fn the_first_offer_of_a_batch_decides_the_level_and_gains_are_told_per_level() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut writer) = open(dir.path());
+    // More than are asked for at once, in an order that is not that of keys.
+    let many: Vec<_> =
+        (0..1_500).map(|n| admission(&format!("http://a.test/{}", n * 7 % 1_500), 2)).collect();
+    let twice = admission("http://a.test/3", 1);
+    let new = admission("http://a.test/new", 1);
+    let written = writer.write(&[commit(vec![new]), commit(many.clone()), commit(vec![twice])]).unwrap();
+    let gained: Vec<_> = written.gained.iter().map(|gain| (gain.level, gain.count)).collect();
+    assert_eq!(gained, [(1, 1), (2, 1_500)]);
+    assert_eq!(written.admitted, [(CrawlId(1), 1_501)]);
+    let totals = writer.totals();
+    assert_eq!((totals.known, totals.queued, totals.untried), (1_501, 1_501, 1_501));
+    let (items, more) = store.front(host(), 2, 0, 2_000).unwrap();
+    assert!(!more);
+    let order: Vec<_> = items.iter().map(|item| item.entry.url.as_str()).collect();
+    let offered: Vec<_> = many.iter().map(|offer| offer.entry.url.as_str()).collect();
+    assert_eq!(order, offered, "served in order of arrival");
+    assert!(writer.write(&[commit(many)]).unwrap().gained.is_empty());
+}

@@ -3,14 +3,14 @@
 use super::family::Family;
 use super::recent::RecentSet;
 use super::value::{Change, Later, StoredDocument, Totals};
-use super::{COUNTS_KEY, CrawlCounts, Result, Store, TOTALS_KEY, counts_key, damaged, key};
+use super::{COUNTS_KEY, CrawlCounts, Result, Store, TOTALS_KEY, counts_key, key};
 use anthill_agent::io::{Admission, Commit, Gain, IndexAction, Scheme};
 use anthill_crawler::fingerprint;
 use anthill_crawler::map::{Map, Set};
 use anthill_crawler::record::{CrawlId, QueueKey, UrlRecord, UrlState};
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{HostId, SiteId, UrlId};
-use anthill_protocol::wire::{decode, encode};
+use anthill_protocol::key::{SiteId, UrlId};
+use anthill_protocol::wire::encode;
 use rocksdb::WriteBatch;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -94,10 +94,10 @@ pub struct Written {
 
 /// Writes, and keeps the counters.
 pub struct Writer {
-    store: Arc<Store>,
-    totals: Totals,
-    crawls: Map<CrawlId, CrawlCounts>,
-    recent_urls: Arc<RecentSet>,
+    pub(super) store: Arc<Store>,
+    pub(super) totals: Totals,
+    pub(super) crawls: Map<CrawlId, CrawlCounts>,
+    pub(super) recent_urls: Arc<RecentSet>,
     recent_links: Arc<RecentSet>,
     near: VecDeque<u64>,
     next_due: Option<Instant>,
@@ -105,13 +105,14 @@ pub struct Writer {
 
 /// What is gathered while a batch is built.
 #[derive(Default)]
-struct Draft {
-    batch: WriteBatch,
-    gained: BTreeMap<(HostId, u8), Gain>,
-    admitted: BTreeMap<CrawlId, u64>,
-    touched: Set<CrawlId>,
-    new_urls: Set<UrlId>,
-    urls: Vec<u64>,
+pub(super) struct Draft<'a> {
+    pub(super) batch: WriteBatch,
+    /// What is to be put into queues, in order of arrival.
+    pub(super) queued: Vec<(QueueKey, &'a Admission)>,
+    pub(super) gained: Vec<Gain>,
+    pub(super) admitted: BTreeMap<CrawlId, u64>,
+    pub(super) touched: Set<CrawlId>,
+    pub(super) urls: Vec<u64>,
     links: Vec<u64>,
     index: Vec<IndexOp>,
 }
@@ -235,7 +236,7 @@ impl Writer {
     }
 
     /// A purged page is new when it is allowed again: nothing it is compared with may be left.
-    fn forget_content(&mut self, id: &UrlId, draft: &mut Draft) -> Result<()> {
+    fn forget_content(&mut self, id: &UrlId, draft: &mut Draft<'_>) -> Result<()> {
         if let Some(mut record) = self.store.url(id)? {
             record.digest = [0; 16];
             record.fingerprint = 0;
@@ -245,7 +246,7 @@ impl Writer {
         Ok(())
     }
 
-    fn written(&self, draft: Draft) -> Written {
+    fn written(&self, draft: Draft<'_>) -> Written {
         for url in draft.urls {
             self.recent_urls.insert(url);
         }
@@ -253,14 +254,14 @@ impl Writer {
             self.recent_links.insert(link);
         }
         Written {
-            gained: draft.gained.into_values().collect(),
+            gained: draft.gained,
             admitted: draft.admitted.into_iter().collect(),
             next_due: self.next_due,
             index: draft.index,
         }
     }
 
-    fn finish(&mut self, draft: &mut Draft) -> Result<()> {
+    fn finish(&mut self, draft: &mut Draft<'_>) -> Result<()> {
         let store = Arc::clone(&self.store);
         draft.batch.put_cf(store.cf(Family::Meta), TOTALS_KEY, encode(&self.totals));
         for id in &draft.touched {
@@ -270,40 +271,19 @@ impl Writer {
         store.commit(std::mem::take(&mut draft.batch))
     }
 
-    fn draft(&mut self, writes: &[Write], draft: &mut Draft) -> Result<()> {
-        let fresh = self.unseen(writes)?;
+    fn draft<'a>(&mut self, writes: &'a [Write], draft: &mut Draft<'a>) -> Result<()> {
+        let mut fresh = self.sift(writes, draft)?.into_iter();
         for write in writes {
-            self.draft_commit(write, &fresh, draft)?;
+            self.draft_commit(write, draft)?;
+            for admission in &write.commit.admit {
+                self.admit(admission, fresh.next() == Some(true), draft);
+            }
         }
+        self.put_queued(draft);
         Ok(())
     }
 
-    /// The sieve: of all URLs offered in these commits, those never admitted.
-    fn unseen(&self, writes: &[Write]) -> Result<Set<UrlId>> {
-        let mut ids: Vec<UrlId> = writes
-            .iter()
-            .flat_map(|w| &w.commit.admit)
-            .map(|a| a.id)
-            .filter(|id| !self.recent_urls.contains(url_fingerprint(id)))
-            .collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let cf = self.store.cf(Family::Seen);
-        let found = self.store.db.batched_multi_get_cf(cf, ids.iter().map(|id| id.bytes()), true);
-        let mut fresh = Set::default();
-        for (id, result) in ids.iter().zip(found) {
-            match result {
-                Ok(None) => {
-                    fresh.insert(*id);
-                }
-                Ok(Some(_)) => self.recent_urls.insert(url_fingerprint(id)),
-                Err(e) => return Err(self.store.failed(e)),
-            }
-        }
-        Ok(fresh)
-    }
-
-    fn draft_commit(&mut self, write: &Write, fresh: &Set<UrlId>, draft: &mut Draft) -> Result<()> {
+    fn draft_commit(&mut self, write: &Write, draft: &mut Draft<'_>) -> Result<()> {
         let store = Arc::clone(&self.store);
         let commit = &write.commit;
         if let Some(permit) = commit.permit {
@@ -331,9 +311,6 @@ impl Writer {
             draft.batch.put_cf(store.cf(Family::Urls), id.bytes(), encode(record.as_ref()));
         }
         self.draft_page(commit, write.made.as_deref(), draft)?;
-        for admission in &commit.admit {
-            self.admit(admission, fresh, draft);
-        }
         if let Some((due, id, host, level, entry)) = &commit.schedule {
             let later = Later { host: *host.bytes(), level: *level, entry: entry.clone() };
             draft.batch.put_cf(store.cf(Family::Later), key::later(*due, id), encode(&later));
@@ -350,69 +327,6 @@ impl Writer {
             draft.batch.put_cf(store.cf(Family::Crawls), crawl.id.0.to_be_bytes(), encode(crawl));
             draft.touched.insert(crawl.id);
             self.totals.crawls = self.totals.crawls.max(crawl.id.0);
-        }
-        Ok(())
-    }
-
-    fn admit(&mut self, admission: &Admission, fresh: &Set<UrlId>, draft: &mut Draft) {
-        let fingerprint = url_fingerprint(&admission.id);
-        // The same URL may be offered twice in a batch: the first one is admitted, at its level.
-        let new = fresh.contains(&admission.id) && draft.new_urls.insert(admission.id);
-        if !new && !admission.force {
-            return;
-        }
-        if new {
-            draft.batch.put_cf(self.store.cf(Family::Seen), admission.id.bytes(), []);
-            draft.urls.push(fingerprint);
-            self.totals.known += 1;
-        }
-        let crawl = admission.entry.crawl;
-        if admission.entry.untried() {
-            self.totals.untried += 1;
-            let counts = self.crawls.entry(crawl).or_default();
-            counts.admitted += 1;
-            counts.untried += 1;
-            draft.touched.insert(crawl);
-            *draft.admitted.entry(crawl).or_default() += 1;
-        }
-        self.enqueue(admission.host, admission.level, &encode(&admission.entry), draft);
-        let gain = draft.gained.entry((admission.host, admission.level)).or_insert_with(|| Gain {
-            host: admission.host,
-            host_name: admission.host_name.clone(),
-            site_name: admission.site_name.clone(),
-            level: admission.level,
-            count: 0,
-        });
-        gain.count += 1;
-    }
-
-    fn enqueue(&mut self, host: HostId, level: u8, entry: &[u8], draft: &mut Draft) {
-        self.totals.queue_seq += 1;
-        self.totals.queued += 1;
-        let key = QueueKey { host, level, seq: self.totals.queue_seq };
-        draft.batch.put_cf(self.store.cf(Family::Queue), key::queue(&key), entry);
-    }
-
-    fn draft_due(&mut self, now: Instant, limit: usize, draft: &mut Draft) -> Result<()> {
-        let store = Arc::clone(&self.store);
-        for entry in store.range(Family::Later, &[], &[]).take(limit) {
-            let (k, v) = entry?;
-            if key::read_later(&k).is_none_or(|(due, _)| due > now) {
-                break;
-            }
-            let later: Later = decode(&v).map_err(|e| damaged(Family::Later, e))?;
-            let host = HostId::from_bytes(later.host);
-            draft.batch.delete_cf(store.cf(Family::Later), &k);
-            self.enqueue(host, later.level, &encode(&later.entry), draft);
-            let (host_name, site_name) = store.host(&host)?.map(|h| (h.name, h.site)).unwrap_or_default();
-            let gain = draft.gained.entry((host, later.level)).or_insert_with(|| Gain {
-                host,
-                host_name,
-                site_name,
-                level: later.level,
-                count: 0,
-            });
-            gain.count += 1;
         }
         Ok(())
     }
@@ -438,7 +352,7 @@ impl Writer {
         }
     }
 
-    fn draft_page(&mut self, commit: &Commit, made: Option<&MadePage>, draft: &mut Draft) -> Result<()> {
+    fn draft_page(&mut self, commit: &Commit, made: Option<&MadePage>, draft: &mut Draft<'_>) -> Result<()> {
         let Some((id, record)) = &commit.record else { return Ok(()) };
         match (commit.index, made) {
             (IndexAction::Put | IndexAction::StoreOnly, Some(made)) => {
@@ -456,7 +370,7 @@ impl Writer {
         record: &UrlRecord,
         action: IndexAction,
         made: &MadePage,
-        draft: &mut Draft,
+        draft: &mut Draft<'_>,
     ) -> Result<()> {
         let store = Arc::clone(&self.store);
         let known = store.db.key_may_exist_cf(store.cf(Family::Documents), id.bytes())
@@ -490,7 +404,7 @@ impl Writer {
         Ok(())
     }
 
-    fn count_duplicates(&mut self, id: &UrlId, record: &UrlRecord, draft: &mut Draft) -> Result<()> {
+    fn count_duplicates(&mut self, id: &UrlId, record: &UrlRecord, draft: &mut Draft<'_>) -> Result<()> {
         let cf = self.store.cf(Family::Digests);
         if self.store.db.key_may_exist_cf(cf, record.digest)
             && self.store.bytes(Family::Digests, &record.digest)?.is_some()
@@ -512,7 +426,7 @@ impl Writer {
         Ok(())
     }
 
-    fn remove_page(&mut self, id: &UrlId, draft: &mut Draft) {
+    fn remove_page(&mut self, id: &UrlId, draft: &mut Draft<'_>) {
         for family in [Family::Pages, Family::Documents] {
             draft.batch.delete_cf(self.store.cf(family), id.bytes());
         }
@@ -520,7 +434,7 @@ impl Writer {
         draft.index.push(IndexOp::Remove { sequence, id: *id });
     }
 
-    fn change(&mut self, change: Change, draft: &mut Draft) -> u64 {
+    fn change(&mut self, change: Change, draft: &mut Draft<'_>) -> u64 {
         self.totals.sequence += 1;
         let sequence = self.totals.sequence;
         draft.batch.put_cf(self.store.cf(Family::Changes), sequence.to_be_bytes(), encode(&change));

@@ -460,7 +460,8 @@ mod tests {
 
     #[test]
     fn a_page_that_asks_not_to_be_archived_keeps_its_text_but_not_its_body() {
-        let page = made("<meta name=robots content='noarchive, nosnippet'><title>t</title><p>words").page.unwrap();
+        let page =
+            made("<meta name=robots content='noarchive, nosnippet'><title>t</title><p>words").page.unwrap();
         let stored: StoredPage = unpack(&page.page).unwrap();
         assert!(stored.noarchive && stored.body.is_empty());
         assert!(page.plain.nosnippet && page.plain.text.contains("words"));
