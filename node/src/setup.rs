@@ -35,6 +35,11 @@ pub fn canon(settings: &Settings) -> Rules {
 /// What is not fetched. `year` is the present one: calendars far beyond it are traps.
 pub fn filters(settings: &Settings, year: u16) -> Filters {
     let mut table = FilterSettings { year, ..FilterSettings::default() };
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    table.max_url_bytes = size(settings.limits.max_url);
+    table.max_segments = settings.filters.max_segments;
+    table.max_parameters = settings.filters.max_parameters;
+    table.max_query_bytes = size(settings.filters.max_query);
     table.drop_extensions.extend(settings.filters.drop_extensions.iter().cloned());
     table.drop_extensions.retain(|e| !settings.filters.keep_extensions.contains(e));
     Filters::new(table)
@@ -124,4 +129,25 @@ pub fn agent(settings: &Settings) -> anthill_agent::Config {
     config.budgets.per_host = settings.limits.per_host;
     config.budgets.per_directory = settings.limits.per_directory;
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_of_the_settings_are_those_of_the_parts() {
+        let settings = Settings::with_data(std::path::Path::new("/nowhere"));
+        let expected = FilterSettings { year: 2026, ..FilterSettings::default() };
+        assert_eq!(*filters(&settings, 2026).settings(), expected);
+        assert_eq!(canon(&settings), Rules::default());
+        let (ours, theirs) = (agent(&settings), anthill_agent::Config::default());
+        assert_eq!(ours.budgets.per_host, theirs.budgets.per_host);
+        assert_eq!(ours.budgets.per_directory, theirs.budgets.per_directory);
+        assert_eq!(ours.frontier.host_delay, theirs.frontier.host_delay);
+        assert_eq!(ours.frontier.ip_delay, theirs.frontier.ip_delay);
+        assert_eq!(ours.frontier.max_in_flight, theirs.frontier.max_in_flight);
+        let (ours, theirs) = (index(&settings).ranking, anthill_index::Ranking::default());
+        assert_eq!(ours, theirs);
+    }
 }

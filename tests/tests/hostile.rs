@@ -19,7 +19,7 @@ const QUIET: Duration = Duration::from_secs(3);
 
 /// Time enough to pack a bomb on a busy machine, short enough that what hangs does not hold the tests up.
 const SETTINGS: &str = "contact = \"mailto:test@example.org\"\n\
-    [timeouts]\nconnect = \"2s\"\nfirst_byte = \"4s\"\nidle = \"3s\"\ntotal = \"15s\"\n\
+    [timeouts]\nconnect = \"2s\"\nfirst_byte = \"4s\"\nidle = \"3s\"\ntotal = \"10s\"\n\
     [limits]\nmax_body = \"2MiB\"\nper_directory = 60\n";
 
 /// What one crawl of all endpoints, each on a host of its own, came to.
@@ -86,9 +86,10 @@ fn url_of(endpoint: &Endpoint) -> String {
     format!("http://e-{label}.test{}", endpoint.path())
 }
 
-/// All but the list of them, which would bring them all to one host.
+/// All but the list of them, which would bring them all to one host, and but the endless informational answers, which keep a
+/// core busy and so have a file of their own.
 fn endpoints() -> impl Iterator<Item = &'static Endpoint> {
-    Endpoint::ALL.iter().filter(|endpoint| endpoint.path() != "/")
+    Endpoint::ALL.iter().filter(|endpoint| !matches!(endpoint.path(), "/" | "/continue"))
 }
 
 fn crawl() -> &'static Crawl {
@@ -174,7 +175,7 @@ fn endless_bodies_are_cut_at_the_size_limit() {
 
 #[test]
 fn slow_drips_and_silence_end_at_the_time_limits() {
-    let slow = ["/drip", "/drip-head", "/hang-body", "/hang", "/continue", "/chunk-line"];
+    let slow = ["/drip", "/drip-head", "/hang-body", "/hang", "/chunk-line"];
     crawl().became(&slow, "scheduled", "timeout");
 }
 
@@ -314,7 +315,7 @@ fn hostile_robots_files_neither_stop_nor_open_anything_they_should_not() {
         .iter()
         .map(|endpoint| endpoint.path().trim_start_matches('/'))
         .map(|name| name.strip_prefix("robots-").unwrap_or(name))
-        .filter(|name| !name.is_empty() && !name.contains('.'))
+        .filter(|name| !name.is_empty() && *name != "continue" && !name.contains('.'))
         .collect();
     let page = |name: &str| format!("http://robots-{name}.test/charset-lies/1");
     let seeds = names.iter().flat_map(|name| pair("--seed", page(name)));

@@ -72,7 +72,6 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
         ("threads.parsers", s.threads.parsers, 0, MAX_THREADS),
         ("threads.indexers", s.threads.indexers, 0, MAX_THREADS),
         ("index.commit_pages", s.index.commit_pages as usize, 1, 1_000_000),
-        ("limits.redirects", usize::from(s.limits.redirects), 0, 20),
         ("filters.max_segments", s.filters.max_segments, 1, 1_000),
         ("filters.max_parameters", s.filters.max_parameters, 0, 1_000),
         ("limits.per_directory", s.limits.per_directory as usize, 1, u32::MAX as usize),

@@ -141,7 +141,6 @@ pub const KEYS: &[Key] = &[
         "50000",
         "URLs of one folder of a host that are followed, at most.",
     ),
-    key("limits.redirects", Kind::Whole, "5", "Redirects followed one after another, at most."),
     key("timeouts.connect", Kind::Duration, "\"10s\"", "Until a connection stands, TLS included."),
     key(
         "timeouts.first_byte",

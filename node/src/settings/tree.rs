@@ -103,8 +103,6 @@ pub struct Limits {
     pub per_host: u64,
     /// URLs admitted of one folder of a host.
     pub per_directory: u32,
-    /// Hops of one redirect.
-    pub redirects: u8,
 }
 
 /// How long the parts of a fetch may take.
