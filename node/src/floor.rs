@@ -9,12 +9,12 @@ use crate::settings::Settings;
 use crate::setup;
 use crate::store::Store;
 use crate::store::write::{IndexOp, Write, Writer};
-use crate::worker::make::{Product, Received, Workshop};
-use anthill_agent::io::{Admission, Commit, FoundLink, IndexAction, Made, PageFacts};
+use crate::worker::make::{Product, Received, Workshop, first_record};
+use anthill_agent::io::{Admission, Commit, FoundLink, IndexAction, Made};
 use anthill_crawler::canon::Canon;
 use anthill_crawler::fetch::{Fetcher, Request};
 use anthill_crawler::parse;
-use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry, UrlRecord, UrlState};
+use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry};
 use anthill_index::{Document, Index};
 use serde::Serialize;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ fn write(writer: &mut Writer, products: Vec<(Canon, Product)>) -> anyhow::Result
 
 fn commit(canon: &Canon, product: Product) -> Option<Write> {
     let Product { made: Made::Page(facts), links, page } = product else { return None };
-    let record = record(canon, &facts);
+    let record = first_record(canon, &facts, 200, 1);
     let admit = links.into_iter().map(admission).collect();
     let commit = Commit {
         record: Some((canon.url_id(), Box::new(record))),
@@ -191,38 +191,6 @@ fn admission(link: FoundLink) -> Admission {
             from: None,
             first_seen_s: 1,
         },
-    }
-}
-
-fn record(canon: &Canon, facts: &PageFacts) -> UrlRecord {
-    UrlRecord {
-        url: canon.url().to_owned(),
-        state: UrlState::Status(200),
-        crawl: CrawlId(1),
-        kind: EntryKind::Page,
-        depth: 1,
-        from: None,
-        first_seen_s: 1,
-        last_try_s: 1,
-        last_success_s: 1,
-        last_change_s: 1,
-        tries: 1,
-        failures: 0,
-        changes: 0,
-        visits: 1,
-        next_s: None,
-        digest: facts.digest,
-        fingerprint: facts.fingerprint,
-        etag: facts.etag.clone(),
-        last_modified: facts.last_modified.clone(),
-        redirect: None,
-        lang: facts.lang.clone(),
-        outlinks: facts.outlinks,
-        images: facts.images,
-        text_chars: facts.text_chars,
-        bytes: facts.bytes,
-        noindex: facts.noindex,
-        peer: String::new(),
     }
 }
 

@@ -3,14 +3,12 @@
 use super::{Live, LivePeer, PATIENCE, ending};
 use crate::api::{ByteStream, PeerError, types};
 use crate::store::write::Write;
-use crate::worker::make::{Product, Received};
+use crate::worker::make::{Product, Received, first_record};
 use crate::worker::write::ToWriter;
-use anthill_agent::io::{Commit, IndexAction, Made, PageFacts};
+use anthill_agent::io::{Commit, IndexAction, Made};
 use anthill_crawler::archive::{Limits, ReadError, Reader, Record, RecordType};
-use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Scope;
 use anthill_crawler::parse::{self, Kind};
-use anthill_crawler::record::{CrawlId, EntryKind, UrlRecord, UrlState};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use std::io::{self, Read};
@@ -135,7 +133,7 @@ impl Live {
         let product = self.workshop.page(id, canon.url(), &canon.to_url(), received, at_us, compressor);
         let Product { made: Made::Page(facts), page: Some(page), .. } = product else { return Ok(false) };
         let index = if facts.noindex { IndexAction::StoreOnly } else { IndexAction::Put };
-        let record = Box::new(url_record(&canon, &facts, status, at_us / 1_000_000));
+        let record = Box::new(first_record(&canon, &facts, status, at_us / 1_000_000));
         let commit = Box::new(Commit { record: Some((id, record)), index, ..Commit::default() });
         self.writer.send(ToWriter::Import(Write { commit, made: Some(page) })).map_err(|_| ending())?;
         Ok(true)
@@ -180,37 +178,5 @@ fn received(record: Record, status: u16) -> Received {
         truncated: record.truncated.is_some(),
         remote: record.ip.map(|ip| SocketAddr::new(ip, 0)),
         body: record.payload,
-    }
-}
-
-fn url_record(canon: &Canon, facts: &PageFacts, status: u16, at_s: u64) -> UrlRecord {
-    UrlRecord {
-        url: canon.url().to_owned(),
-        state: UrlState::Status(status),
-        crawl: CrawlId(0),
-        kind: EntryKind::Page,
-        depth: 0,
-        from: None,
-        first_seen_s: at_s,
-        last_try_s: at_s,
-        last_success_s: at_s,
-        last_change_s: at_s,
-        tries: 1,
-        failures: 0,
-        changes: 0,
-        visits: 1,
-        next_s: None,
-        digest: facts.digest,
-        fingerprint: facts.fingerprint,
-        etag: facts.etag.clone(),
-        last_modified: facts.last_modified.clone(),
-        redirect: None,
-        lang: facts.lang.clone(),
-        outlinks: facts.outlinks,
-        images: facts.images,
-        text_chars: facts.text_chars,
-        bytes: facts.bytes,
-        noindex: facts.noindex,
-        peer: String::new(),
     }
 }

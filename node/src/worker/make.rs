@@ -12,7 +12,7 @@ use anthill_crawler::fetch;
 use anthill_crawler::filter::{Filters, Verdict};
 use anthill_crawler::map::{Map, Set};
 use anthill_crawler::parse::{self, Extraction, Kind, Page};
-use anthill_crawler::record::{EntryKind, UrlRecord};
+use anthill_crawler::record::{CrawlId, EntryKind, UrlRecord, UrlState};
 use anthill_crawler::robots::Robots;
 use anthill_crawler::sitemap;
 use anthill_protocol::key::{SiteId, UrlId};
@@ -365,6 +365,39 @@ impl Workshop {
             nofollow: false,
             sitemap,
         })
+    }
+}
+
+/// The record of a page that no crawl of this peer's fetched: it came in an archive, or is measured.
+pub fn first_record(canon: &Canon, facts: &PageFacts, status: u16, at_s: u64) -> UrlRecord {
+    UrlRecord {
+        url: canon.url().to_owned(),
+        state: UrlState::Status(status),
+        crawl: CrawlId(0),
+        kind: EntryKind::Page,
+        depth: 0,
+        from: None,
+        first_seen_s: at_s,
+        last_try_s: at_s,
+        last_success_s: at_s,
+        last_change_s: at_s,
+        tries: 1,
+        failures: 0,
+        changes: 0,
+        visits: 1,
+        next_s: None,
+        digest: facts.digest,
+        fingerprint: facts.fingerprint,
+        etag: facts.etag.clone(),
+        last_modified: facts.last_modified.clone(),
+        redirect: None,
+        lang: facts.lang.clone(),
+        outlinks: facts.outlinks,
+        images: facts.images,
+        text_chars: facts.text_chars,
+        bytes: facts.bytes,
+        noindex: facts.noindex,
+        peer: String::new(),
     }
 }
 
