@@ -80,6 +80,10 @@ impl Live {
             Some((view.record.clone(), view.sites, view.in_flight, view.done))
         })?;
         let (record, sites, in_flight, done) = found.ok_or_else(missing)?;
+        if done {
+            // Whoever waited for it may search at once; nothing is done where nothing is uncommitted.
+            self.index_now(PATIENCE);
+        }
         Ok(self.progress(&record, sites, in_flight, done))
     }
 
