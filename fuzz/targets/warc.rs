@@ -1,6 +1,6 @@
 //! Archives: any bytes; reading ends.
 #![no_main]
-use anthill_crawler::archive::{read::Reader, record::Limits};
+use anthill_crawler::archive::{Limits, Reader};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
