@@ -1,6 +1,6 @@
 //! What is stored besides the frontier's records: pages, documents, changes, permits.
 
-use anthill_crawler::record::{QueueEntry, UrlRecord};
+use anthill_crawler::record::QueueEntry;
 use anthill_protocol::key::UrlId;
 use anthill_protocol::wire::{Versioned, WireError, decode, encode};
 use serde::{Deserialize, Serialize};
@@ -183,9 +183,4 @@ pub fn unpack<T: Versioned>(bytes: &[u8]) -> Result<T, WireError> {
     let size = size.ok_or_else(|| WireError::Body("larger than its limit".into()))?;
     let plain = zstd::bulk::decompress(bytes, size).map_err(|e| WireError::Body(e.to_string()))?;
     decode(&plain)
-}
-
-/// Whether a record stands for a URL that gave something.
-pub fn succeeded(record: &UrlRecord) -> bool {
-    record.last_success_s > 0
 }
