@@ -18,7 +18,7 @@ use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry};
 use anthill_index::{Document, Index};
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use url::Url;
 
 /// Commits per batch: what the writing thread finds waiting under load.
@@ -43,6 +43,9 @@ pub struct Floor {
     pub index_us: f64,
     /// All of it.
     pub sum_us: f64,
+    /// What all cores together parse in a second, over what one does with the others at rest: what the machine itself
+    /// allows a crawl to gain by more threads. Where two "cores" are two threads of one, it is far below their number.
+    pub cores_scaling: f64,
 }
 
 /// Measures the floor on pages that are fetched from `urls`, with the resolver of `settings`, in `scratch`.
@@ -57,6 +60,7 @@ pub fn floor(settings: &Settings, urls: &[String], scratch: &std::path::Path) ->
     let mut writer = Writer::new(Arc::clone(&store))?;
     let workshop = workshop(settings, &writer)?;
     let (parse, links) = parse(&workshop, &pages);
+    let cores_scaling = cores_scaling(&workshop, &pages);
     let (made_all, products) = make(&workshop, pages)?;
     let (store_time, ops) = write(&mut writer, products)?;
     let index = index(settings, &scratch.join("floor-index"), &ops)?;
@@ -70,6 +74,7 @@ pub fn floor(settings: &Settings, urls: &[String], scratch: &std::path::Path) ->
         store_us: per_page(store_time),
         index_us: per_page(index),
         sum_us: per_page(fetch + parse + links + pack + store_time + index),
+        cores_scaling,
     })
 }
 
@@ -133,6 +138,21 @@ fn parse(workshop: &Workshop, pages: &[Fetched]) -> (Duration, Duration) {
         drop(found);
     }
     (parse_time, links_time)
+}
+
+/// Wall time of parsing all pages on one thread, and of each of as many threads as there are cores doing the same.
+fn cores_scaling(workshop: &Workshop, pages: &[Fetched]) -> f64 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let begun = Instant::now();
+    parse(workshop, pages);
+    let alone = begun.elapsed();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| parse(workshop, pages));
+        }
+    });
+    cores as f64 * alone.as_secs_f64() / begun.elapsed().as_secs_f64()
 }
 
 fn make(workshop: &Workshop, pages: Vec<Fetched>) -> anyhow::Result<(Duration, Vec<(Canon, Product)>)> {

@@ -19,8 +19,11 @@ use std::time::{Duration, Instant};
 
 /// Longest crawl that is waited for.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// Pages the floor is measured on, at most.
-const FLOOR_PAGES: usize = 3_000;
+/// Pages the floor is measured on, at most: evenly drawn from all, which are in order of site, and sites differ.
+const FLOOR_PAGES: usize = 10_000;
+
+/// Runs, at most.
+const MAX_RUNS: usize = 100;
 
 /// What is measured.
 #[derive(Debug, clap::Args)]
@@ -46,6 +49,9 @@ pub struct Args {
     /// Queries asked
     #[arg(long, default_value_t = 1_000)]
     queries: usize,
+    /// Measure so many times, and print medians
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    runs: usize,
     /// Leave out the floor
     #[arg(long)]
     no_floor: bool,
@@ -60,7 +66,8 @@ enum What {
     Query(query::Args),
 }
 
-#[derive(Serialize)]
+/// One run, or the medians of several.
+#[derive(Clone, Serialize)]
 struct Report {
     pages: u64,
     requests: u64,
@@ -78,6 +85,16 @@ struct Report {
     query_p99_ms: f64,
 }
 
+/// What is printed: medians, and how far the runs lay apart.
+#[derive(Serialize)]
+struct Summary {
+    runs: usize,
+    #[serde(flatten)]
+    median: Report,
+    /// Least and greatest share of the floor.
+    share_of_floor_range: Option<(f64, f64)>,
+}
+
 /// Measures it.
 ///
 /// # Errors
@@ -88,14 +105,28 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(What::Query(args)) => return query::run(args),
         None => {}
     }
+    ensure!((1..=MAX_RUNS).contains(&args.runs), "--runs is a number from 1 to {MAX_RUNS}");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let scratch = tempfile::tempdir()?;
     let (_server, seeds, resolve) = runtime.block_on(local_web(&args))?;
+    let mut runs = Vec::with_capacity(args.runs);
+    for n in 1..=args.runs {
+        if args.runs > 1 {
+            eprintln!("run {n} of {}", args.runs);
+        }
+        runs.push(measure(&args, &seeds, &resolve)?);
+    }
+    println!("{}", serde_json::to_string(&summary(&runs))?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One run: the whole job, and right after it its floor, so that both see the same machine.
+fn measure(args: &Args, seeds: &[String], resolve: &[String]) -> anyhow::Result<Report> {
+    let scratch = tempfile::tempdir()?;
     eprintln!("crawling the local web with a peer of its own");
-    let mut peer = Peer::start(scratch.path(), &args, &resolve)?;
+    let mut peer = Peer::start(scratch.path(), args, resolve)?;
     // Real pages lead to hosts that are not here; those are not part of what is measured.
     let scope = if args.folder.is_some() { "host" } else { "any" };
-    let crawl = peer.crawl(&seeds, scope)?;
+    let crawl = peer.crawl(seeds, scope)?;
     let urls = peer.urls()?;
     eprintln!("{} pages in {:.1} s; asking {} queries", crawl.pages, crawl.wall, args.queries);
     let times = peer.query(args.queries)?;
@@ -105,10 +136,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         eprintln!("measuring each part of the work alone");
         let mut settings = Settings::with_data(scratch.path());
-        for rule in &resolve {
+        for rule in resolve {
             settings.resolve.push(rule.parse()?);
         }
-        let urls: Vec<String> = urls.into_iter().take(FLOOR_PAGES).collect();
+        let step = urls.len().div_ceil(FLOOR_PAGES).max(1);
+        let urls: Vec<String> = urls.into_iter().step_by(step).collect();
         Some(floor(&settings, &urls, scratch.path())?)
     };
     let pages_per_cpu_s = crawl.pages as f64 / crawl.cpu;
@@ -129,8 +161,45 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         query_p50_ms: percentile(&times, 0.50),
         query_p99_ms: percentile(&times, 0.99),
     };
-    println!("{}", serde_json::to_string(&report)?);
-    Ok(ExitCode::SUCCESS)
+    if let Some(share) = report.share_of_floor {
+        eprintln!("{pages_per_cpu_s:.0} pages per CPU second, {share:.3} of the floor");
+    }
+    Ok(report)
+}
+
+/// The median of each number; pages and what else does not vary are the first run's.
+fn summary(runs: &[Report]) -> Summary {
+    let median = |number: &dyn Fn(&Report) -> f64| {
+        let mut all: Vec<f64> = runs.iter().map(number).collect();
+        all.sort_by(f64::total_cmp);
+        percentile(&all, 0.5)
+    };
+    let mut report = runs[0].clone();
+    report.crawl_wall_s = median(&|r| r.crawl_wall_s);
+    report.crawl_cpu_s = median(&|r| r.crawl_cpu_s);
+    report.pages_per_s = median(&|r| r.pages_per_s);
+    report.pages_per_cpu_s = median(&|r| r.pages_per_cpu_s);
+    report.peak_rss_mb = median(&|r| r.peak_rss_mb);
+    report.query_p50_ms = median(&|r| r.query_p50_ms);
+    report.query_p99_ms = median(&|r| r.query_p99_ms);
+    let part = |of: fn(&Floor) -> f64| median(&move |r| r.floor.as_ref().map_or(0.0, of));
+    report.floor = report.floor.map(|first| Floor {
+        pages: first.pages,
+        fetch_us: part(|f| f.fetch_us),
+        parse_us: part(|f| f.parse_us),
+        links_us: part(|f| f.links_us),
+        pack_us: part(|f| f.pack_us),
+        store_us: part(|f| f.store_us),
+        index_us: part(|f| f.index_us),
+        sum_us: part(|f| f.sum_us),
+        cores_scaling: part(|f| f.cores_scaling),
+    });
+    let shares: Vec<f64> = runs.iter().filter_map(|r| r.share_of_floor).collect();
+    report.share_of_floor = report.share_of_floor.map(|_| median(&|r| r.share_of_floor.unwrap_or(0.0)));
+    let range = shares.iter().fold(None, |range: Option<(f64, f64)>, &s| {
+        Some(range.map_or((s, s), |(least, most)| (least.min(s), most.max(s))))
+    });
+    Summary { runs: runs.len(), median: report, share_of_floor_range: range }
 }
 
 /// The `share` quantile of sorted milliseconds.
