@@ -34,6 +34,12 @@ pub struct Args {
     /// Pages of the generated web
     #[arg(long, default_value_t = 5_000)]
     pages: u32,
+    /// Hosts of the generated web; 0: one for each hundred pages
+    #[arg(long, default_value_t = 0, conflicts_with = "folder")]
+    hosts: u32,
+    /// How late the generated web answers, in milliseconds: so that many requests are in flight
+    #[arg(long, default_value_t = 0, value_name = "MS", conflicts_with = "folder")]
+    latency: u64,
     /// Crawl a folder of real pages (DIR/hosts/HOST/PATH) instead of a generated web
     #[arg(long, value_name = "DIR", requires = "seed")]
     folder: Option<PathBuf>,
@@ -76,6 +82,8 @@ struct Report {
     pages_per_s: f64,
     pages_per_cpu_s: f64,
     peak_rss_mb: f64,
+    /// Most requests in flight, of what was seen every 20 ms.
+    peak_in_flight: u64,
     bytes: u64,
     floor: Option<Floor>,
     /// Pages per CPU second of the whole job over those of the floor, which has every request of the job.
@@ -154,6 +162,7 @@ fn measure(args: &Args, seeds: &[String], resolve: &[String]) -> anyhow::Result<
         pages_per_s: crawl.pages as f64 / crawl.wall,
         pages_per_cpu_s,
         peak_rss_mb: crawl.rss_mb,
+        peak_in_flight: crawl.in_flight,
         bytes: crawl.bytes,
         floor,
         share_of_floor: floor.map(|f| pages_per_cpu_s * (f.sum_us + more_fetches * f.fetch_us) / 1e6),
@@ -218,7 +227,16 @@ async fn local_web(args: &Args) -> anyhow::Result<(Server, Vec<String>, Vec<Stri
         let resolve = folder.resolve_flags(server.address())?;
         return Ok((server, args.seed.clone(), resolve));
     }
-    let web = Arc::new(Web::new(WebSettings::bench(args.pages))?);
+    let mut settings = WebSettings::bench(args.pages);
+    if args.hosts > 0 {
+        settings.hosts = args.hosts;
+        settings.pages_per_host = args.pages.div_ceil(args.hosts).max(1);
+    }
+    if args.latency > 0 {
+        settings.shares.slow = 10_000;
+        settings.slow_ms = args.latency;
+    }
+    let web = Arc::new(Web::new(settings)?);
     let server = serve(web.clone(), &web.addresses(), 0, log).await?;
     let resolve = web.resolve_flags(server.addresses());
     Ok((server, web.seeds(), resolve))
@@ -239,6 +257,7 @@ struct Crawl {
     wall: f64,
     cpu: f64,
     rss_mb: f64,
+    in_flight: u64,
 }
 
 impl Peer {
@@ -275,10 +294,12 @@ impl Peer {
         command.arg("crawl").args(seeds).args(["--scope", scope, "--node", &format!("http://{}", self.api)]);
         let accepted = command.arg("--data").arg(&self.data).stderr(Stdio::null()).status()?;
         ensure!(accepted.success(), "the peer takes no crawl");
+        let mut in_flight = 0;
         loop {
             let status = self.get("/api/v1/status")?;
             let number = |path: &str| status.pointer(path).and_then(Value::as_u64).unwrap_or(0);
             let fetched = number("/pages/indexed");
+            in_flight = in_flight.max(number("/fetch/in_flight"));
             if status["idle"] == true && number("/urls/known") > 0 && self.settled()? {
                 let status = self.get("/api/v1/status")?;
                 let (cpu, rss_mb) = usage(self.child.id())?;
@@ -289,6 +310,7 @@ impl Peer {
                     wall: begun.elapsed().as_secs_f64(),
                     cpu,
                     rss_mb,
+                    in_flight,
                 });
             }
             ensure!(begun.elapsed() < PATIENCE, "the crawl did not end: {status}");
