@@ -131,9 +131,12 @@ pub fn database_options(memory: Memory, cache: &Cache) -> Options {
     options.set_max_total_wal_size(256 << 20);
     options.set_keep_log_file_num(2);
     options.set_max_background_jobs(2);
+    // Never stalls writers: what the families' buffers hold when nearly empty may be more than the sum allowed, then no
+    // flush brings it below, and every writer would wait for ever. Each family's own limits still bound the memory.
+    let stall = false;
     options.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager_with_cache(
         memory.write_buffers,
-        true,
+        stall,
         cache.clone(),
     ));
     options

@@ -244,3 +244,28 @@ fn the_first_offer_of_a_batch_decides_the_level_and_gains_are_told_per_level() {
     assert_eq!(order, offered, "served in order of arrival");
     assert!(writer.write(&[commit(many)]).unwrap().gained.is_empty());
 }
+
+#[test]
+fn the_least_memory_for_writes_slows_writing_but_never_stops_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = Memory { cache: 8 << 20, write_buffers: 1 << 20 };
+    let store = Arc::new(Store::open(dir.path(), memory).unwrap());
+    let mut writer = Writer::new(Arc::clone(&store)).unwrap();
+    let (done, finished) = std::sync::mpsc::channel();
+    // On a thread of its own: a write that waits for ever fails the test instead of hanging it.
+    let thread = std::thread::spawn(move || {
+        for n in 0..600 {
+            let url = format!("http://a.test/{n}");
+            let record = Some((id(&url), record(&url, UrlState::Status(200))));
+            let commit =
+                Commit { record, admit: vec![admission(&url, 1)], index: IndexAction::Put, ..Commit::default() };
+            let mut page = made(&url);
+            page.page.resize(20_000, n as u8);
+            writer.write(&[Write { commit: Box::new(commit), made: Some(page) }]).unwrap();
+            store.log_permits(&[(n, PermitRecord { url, at_us: 1 })]).unwrap();
+        }
+        let _ = done.send(());
+    });
+    finished.recv_timeout(std::time::Duration::from_secs(120)).expect("the store stopped taking writes");
+    thread.join().unwrap();
+}
