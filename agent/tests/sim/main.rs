@@ -8,7 +8,7 @@ mod web;
 use anthill_agent::Config;
 use anthill_agent::io::{CrawlSpec, Input};
 use anthill_crawler::exclusion::{Exclusion, Exclusions, Pattern};
-use anthill_crawler::frontier::{self, Waiting, revisit};
+use anthill_crawler::frontier::{self, Waiting, politeness, revisit};
 use anthill_crawler::record::{CrawlId, Scope, UrlState};
 use driver::Driver;
 use std::collections::BTreeSet;
@@ -299,6 +299,34 @@ fn a_dead_host_keeps_no_crawl_from_ending_and_is_tried_again_later() {
     assert!(driver.store.due.is_empty() && driver.store.queues.is_empty(), "given up in the end");
     assert!(driver.agent.crawls().all(|crawl| crawl.record.failed > 20));
     check::politeness(&driver, ms(50), Duration::ZERO);
+}
+
+#[test]
+fn a_host_that_answered_and_then_refuses_keeps_no_crawl_from_ending_for_longer_than_one_short_pause() {
+    for seed in 0..10 {
+        let mut web = Web::new(seed, QUIET);
+        for page in web.hosts[3].pages.iter_mut().skip(1) {
+            page.0 = Page::Unreachable(u32::MAX);
+        }
+        let seeds = vec![web.url(3, 0), web.url(0, 0)];
+        let mut driver = Driver::new(config(50, 0), web, seed);
+        driver.crawl(1, &seeds, CrawlSpec::default());
+        assert!(
+            driver.run_until_idle(politeness::WORTH_WAITING * 2),
+            "seed {seed}: {:?}",
+            driver.agent.counts()
+        );
+        let to = |driver: &Driver| {
+            driver.requests.iter().filter(|r| r.url.contains("//h003.") && !r.robots).count()
+        };
+        let refused = to(&driver) - 1;
+        assert_eq!(refused, 2, "it is given one more chance");
+        let crawl = driver.agent.crawls().next().expect("one crawl");
+        assert!(crawl.done && crawl.record.untried == 0);
+        driver.run_for(DAY * 9);
+        assert!(to(&driver) > refused + 5, "it is asked again later");
+        check::politeness(&driver, ms(50), Duration::ZERO);
+    }
 }
 
 #[test]

@@ -179,10 +179,8 @@ impl Host {
         if !record.name.is_empty() {
             self.names = Names::new(&record.name, &record.site);
         }
-        self.pace.hold_until = self.pace.hold_until.max(record.not_before);
-        self.pace.last_end = self.pace.last_end.max(boot);
+        self.pace.resume(record.not_before, record.backoff, boot);
         self.pace.crawl_delay_ms = record.crawl_delay_ms.unwrap_or_default();
-        self.pace.failures = record.backoff;
         self.pace.reached |= record.requests > record.failed;
         let add = |to: &mut u32, more: u64| *to = to.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
         add(&mut self.counts.requests, record.requests);

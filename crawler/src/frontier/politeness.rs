@@ -10,15 +10,19 @@ use std::time::Duration;
 pub const PUBLIC_HOST_DELAY: Duration = Duration::from_millis(500);
 /// Public addresses wait at least this between sendings.
 pub const PUBLIC_IP_DELAY: Duration = Duration::from_millis(100);
-/// Failures in a row after which a host that ever answered counts as down: its queue is put off instead of waited
-/// for. With the default base that is after about four minutes. One that never did is down at its first failure.
+/// Failures in a row after which a host that ever answered counts as down, however short its pauses: its queue is put
+/// off instead of waited for. One that never did is down at its first failure.
 pub const PATIENCE: u8 = 3;
+/// A host whose pause after a failure is longer than this counts as down until then: no crawl is kept from ending by
+/// it. The first step of the default back-off is waited for, its second is not: a service that is started anew is back
+/// within the first.
+pub const WORTH_WAITING: Duration = Duration::from_secs(45);
 /// Failures in a row after which the entries of a host that is down are given up. With the default base that is after
 /// a day and a half.
 pub const GIVE_UP: u8 = 12;
 /// A name that does not exist counts as so many failures: three lookups, over a day, settle it.
 const UNKNOWN_NAME: u8 = 3;
-/// A host that asked for a longer pause than this counts as down until then.
+/// A host that asked for its pause is waited for longer, because it will keep its word: up to this.
 pub const LONG_PAUSE: Duration = Duration::from_secs(600);
 /// A host that answers with trouble waits at least this, doubled each time.
 const STRAINED_DELAY: Duration = Duration::from_millis(250);
@@ -40,6 +44,8 @@ pub struct Pace {
     pub strain: u8,
     /// Whether it ever answered anything.
     pub reached: bool,
+    /// Whether the pause that `hold_until` ends is longer than a crawl waits for.
+    pub long: bool,
 }
 
 impl Pace {
@@ -64,10 +70,17 @@ impl Pace {
 
     /// Whether the host counts as down: its entries are put off rather than waited for.
     pub fn down(&self, now: Instant) -> bool {
-        now < self.hold_until
-            && self.failures > 0
-            && (self.failures > if self.reached { PATIENCE } else { 0 }
-                || self.hold_until.since(self.last_end) > LONG_PAUSE)
+        let patience = if self.reached { PATIENCE } else { 0 };
+        now < self.hold_until && self.failures > 0 && (self.failures > patience || self.long)
+    }
+
+    /// Takes over a pause that an earlier process was told of. Whether the host had asked for it is not known any
+    /// more, so that it gets the benefit of the doubt.
+    pub fn resume(&mut self, hold_until: Instant, failures: u8, boot: Instant) {
+        self.hold_until = self.hold_until.max(hold_until);
+        self.last_end = self.last_end.max(boot);
+        self.failures = failures;
+        self.long = self.hold_until.since(boot) > LONG_PAUSE;
     }
 
     /// Whether the entries of a host that is down are not worth keeping.
@@ -98,6 +111,8 @@ impl Pace {
                 .max(asked.unwrap_or_default()),
         };
         self.hold_until = self.hold_until.max(at + wait);
+        let worth_waiting = if asked.is_some() { LONG_PAUSE } else { WORTH_WAITING };
+        self.long = self.hold_until.since(at) > worth_waiting;
     }
 
     /// The host's robots.txt cannot be had, so that nothing of it may be asked for: it is down at once.
@@ -157,16 +172,44 @@ mod tests {
     #[test]
     fn a_host_is_down_when_patience_ends_and_only_until_its_time() {
         let mut rng = ChaCha8Rng::from_seed([3; 32]);
+        let quick = Config { backoff_base: Duration::from_millis(10), ..config(0) };
         let mut pace = Pace { last_end: T, reached: true, ..Pace::default() };
         for _ in 0..PATIENCE {
-            pace.failed(T, None, &config(0), &mut rng);
+            pace.failed(T, None, &quick, &mut rng);
             assert!(!pace.down(T));
         }
-        pace.failed(T, None, &config(0), &mut rng);
+        pace.failed(T, None, &quick, &mut rng);
         assert!(pace.down(T));
         assert!(!pace.down(pace.hold_until));
         pace.well();
         assert!(!pace.down(T));
+    }
+
+    #[test]
+    fn a_pause_that_is_not_worth_waiting_for_puts_a_host_down_and_one_it_asked_for_may_be_longer() {
+        let mut rng = ChaCha8Rng::from_seed([3; 32]);
+        let well = Pace { last_end: T, reached: true, ..Pace::default() };
+        let mut silent = well;
+        silent.failed(T, None, &config(0), &mut rng);
+        assert!(!silent.down(T), "the first step of the back-off is waited for");
+        silent.failed(T, None, &config(0), &mut rng);
+        assert!(silent.down(T) && silent.failures < PATIENCE);
+
+        let mut busy = well;
+        busy.failed(T, Some(Duration::from_secs(300)), &config(0), &mut rng);
+        assert!(!busy.down(T));
+        busy.well();
+        busy.failed(T, Some(LONG_PAUSE * 2), &config(0), &mut rng);
+        assert!(busy.down(T));
+    }
+
+    #[test]
+    fn a_pause_of_an_earlier_process_is_waited_for_as_if_the_host_had_asked_for_it() {
+        let mut pace = Pace { reached: true, ..Pace::default() };
+        pace.resume(T + Duration::from_secs(300), 1, T);
+        assert!(!pace.down(T));
+        pace.resume(T + LONG_PAUSE * 2, 1, T);
+        assert!(pace.down(T));
     }
 
     #[test]

@@ -206,7 +206,7 @@ fn retry_after_holds_for_the_whole_host_and_survives_in_its_record() {
 
 #[test]
 fn a_host_that_fails_again_and_again_is_given_up_for_a_while_and_its_queue_put_off() {
-    let mut state = state(quick());
+    let mut state = state(Config { backoff_base: Duration::from_millis(10), ..quick() });
     let paths: Vec<_> = (1..10).map(|seq| (seq, "/")).collect();
     let first = ready(&mut state, "a.test", &paths, RobotsAnswer::Missing);
     let mut now = T;
@@ -229,6 +229,29 @@ fn a_host_that_fails_again_and_again_is_given_up_for_a_while_and_its_queue_put_o
             if *until > now)
     });
     assert_eq!(put_off.count(), 9 - 5);
+}
+
+#[test]
+fn a_host_that_answered_and_then_refuses_is_tried_once_more_and_its_queue_put_off() {
+    let mut state = state(quick());
+    let paths: Vec<_> = (1..10).map(|seq| (seq, "/")).collect();
+    let first = ready(&mut state, "a.test", &paths, RobotsAnswer::Missing);
+    let permit = grant(tell(&mut state, T, response(first.id, T, 200, None)));
+    let refused = |permit: &Grant, at| Input::Ended {
+        permit: permit.id,
+        at,
+        end: End::Failed(Failure::Connect),
+        remote: None,
+    };
+    assert!(tell(&mut state, T, refused(&permit, T)).is_empty());
+    let again = state.deadline().expect("it is tried again").0;
+    assert!(again.since(T) <= politeness::WORTH_WAITING);
+    let permit = grant(pump(&mut state, again));
+    let out = tell(&mut state, again, refused(&permit, again));
+    let put_off = out.iter().filter(|effect| {
+        matches!(effect, Effect::Drop { reason: Dropped::HostDown { given_up: false, .. }, .. })
+    });
+    assert_eq!(put_off.count(), 9 - 3);
 }
 
 #[test]
