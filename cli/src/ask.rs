@@ -165,13 +165,13 @@ impl Node {
         self.answer(self.request(Method::POST, self.url(parts, query)).body(body)).await
     }
 
-    /// Asks for a stream, however long it takes.
+    /// Asks for a stream, however long it takes, and for trailers at its end.
     ///
     /// # Errors
     /// When no node answers, or it refuses.
     pub async fn stream(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Response, Failure> {
-        let response =
-            self.request(Method::GET, self.url(parts, query)).send().await.map_err(|e| self.silence(&e))?;
+        let request = self.request(Method::GET, self.url(parts, query)).header("te", "trailers");
+        let response = request.send().await.map_err(|e| self.silence(&e))?;
         if response.status().is_success() {
             return Ok(response);
         }

@@ -1,9 +1,11 @@
 //! `anthill export`: pages, their index, or the link graph, into a file.
 
 use crate::ask::{Node, Target, wait_for};
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::human::{bytes, json_line};
+use anthill_node::api::DAMAGED_TRAILER;
 use clap::ValueEnum;
+use http_body_util::BodyExt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +20,7 @@ pub struct Args {
     /// For cdx: the WARC that was exported and that the lines name
     #[arg(long, value_name = "NAME", default_value = "anthill.warc.gz")]
     warc: String,
-    /// Print JSON: the file and its bytes
+    /// Print JSON: the file, its bytes, and how many damaged pages were left out
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -53,26 +55,38 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     };
     let mut query = vec![("gzip", gzip.to_string())];
     query.extend(warc.filter(|name| name.is_ascii()).map(|name| ("warc_name", name)));
-    let written = wait_for(write(&node, &kind, &query, &args.file))?;
+    let Written { bytes: written, damaged } = wait_for(write(&node, &kind, &query, &args.file))?;
     if args.file.as_os_str() != "-" {
         eprintln!("{} written to {}", bytes(written), args.file.display());
         if args.json {
-            json_line(&serde_json::json!({"file": args.file, "bytes": written}).to_string());
+            let report = serde_json::json!({"file": args.file, "bytes": written, "damaged": damaged});
+            json_line(&report.to_string());
         }
     }
-    Ok(ExitCode::SUCCESS)
+    if damaged == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("{damaged} pages are damaged in the store and were left out; the log of the node names them");
+    Ok(Code::Partial.into())
+}
+
+/// What an export came to.
+struct Written {
+    bytes: u64,
+    /// Pages left out.
+    damaged: u64,
 }
 
 /// Writes under another name first: what breaks off leaves no half file under the right one. Writing waits for the
 /// disk, and with it the only thing this program does.
-async fn write(node: &Node, kind: &str, query: &[(&str, String)], file: &Path) -> Result<u64, Failure> {
-    let mut response = node.stream(&["export", kind], query).await?;
+async fn write(node: &Node, kind: &str, query: &[(&str, String)], file: &Path) -> Result<Written, Failure> {
+    let response = node.stream(&["export", kind], query).await?;
     if file.as_os_str() == "-" {
-        return copy(&mut response, &mut std::io::stdout().lock(), file).await;
+        return copy(response, &mut std::io::stdout().lock(), file).await;
     }
     let part = PathBuf::from(format!("{}.part", file.display()));
     let placed = match std::fs::File::create(&part) {
-        Ok(mut out) => match copy(&mut response, &mut out, &part).await {
+        Ok(mut out) => match copy(response, &mut out, &part).await {
             Ok(copied) => out
                 .sync_all()
                 .and_then(|()| std::fs::rename(&part, file))
@@ -89,13 +103,22 @@ async fn write(node: &Node, kind: &str, query: &[(&str, String)], file: &Path) -
     placed
 }
 
-async fn copy(response: &mut reqwest::Response, out: &mut impl Write, name: &Path) -> Result<u64, Failure> {
-    let mut written = 0;
-    loop {
-        let broke = |e| Failure::failed(format!("the export broke off: {e}; the log of the node says why"));
-        let Some(part) = response.chunk().await.map_err(broke)? else { break };
-        out.write_all(&part).map_err(|e| cannot(name, &e))?;
-        written += part.len() as u64;
+async fn copy(response: reqwest::Response, out: &mut impl Write, name: &Path) -> Result<Written, Failure> {
+    let broke = |e| Failure::failed(format!("the export broke off: {e}; the log of the node says why"));
+    let mut body = http::Response::<reqwest::Body>::from(response).into_body();
+    let mut written = Written { bytes: 0, damaged: 0 };
+    while let Some(frame) = body.frame().await {
+        match frame.map_err(broke)?.into_data() {
+            Ok(part) => {
+                out.write_all(&part).map_err(|e| cannot(name, &e))?;
+                written.bytes += part.len() as u64;
+            }
+            Err(frame) => {
+                let count =
+                    frame.trailers_ref().and_then(|t| t.get(DAMAGED_TRAILER)?.to_str().ok()?.parse().ok());
+                written.damaged = count.unwrap_or(written.damaged);
+            }
+        }
     }
     out.flush().map_err(|e| cannot(name, &e))?;
     Ok(written)

@@ -194,11 +194,23 @@ fn damaged_pages_are_reported_and_all_others_are_served() {
     assert!(ill.iter().all(|(status, text)| *status == 500 && text.contains("damaged")), "{ill:?}");
     let hits = peer.get("/api/v1/search?q=history").unwrap();
     assert!(!hits["hits"].as_array().unwrap().is_empty());
-    let export = dir.path().join("all.warc.gz");
-    let exported = peer.command_output(&["export", "warc", export.to_str().unwrap()]).unwrap();
-    assert_eq!(exported.status.code(), Some(1), "{exported:?}");
+    for kind in ["warc", "cdx", "links"] {
+        let file = dir.path().join(kind);
+        let exported = peer.command_output(&["export", kind, file.to_str().unwrap(), "--json"]).unwrap();
+        assert_eq!(exported.status.code(), Some(4), "{exported:?}");
+        let report: Value = serde_json::from_slice(&exported.stdout).unwrap();
+        let damaged = report["damaged"].as_u64().unwrap();
+        assert!(damaged > 0 && damaged <= blobs.len() as u64, "{report:#}");
+        let said = String::from_utf8_lossy(&exported.stderr);
+        assert!(said.contains(&format!("{damaged} pages are damaged")), "{said}");
+        if kind == "cdx" {
+            let lines = fs::read_to_string(&file).unwrap().lines().count() as u64;
+            let stored = peer.get("/api/v1/status").unwrap()["pages"]["indexed"].as_u64().unwrap();
+            assert!(lines + damaged >= stored, "{lines} of {stored}");
+        }
+    }
     let log = peer.log();
-    assert!(log.contains("an export broke off") && log.contains("damaged"), "{log}");
+    assert!(log.contains("an export leaves out a damaged page"), "{log}");
     assert!(!peer.log().contains("panicked"), "{}", peer.log());
     assert!(peer.stop().unwrap().success());
 }

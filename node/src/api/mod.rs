@@ -15,12 +15,13 @@ pub mod types;
 mod write;
 
 pub use access::Auth;
-pub use peer::{Answer, ByteStream, Peer, PeerError};
+pub use peer::{Answer, ByteStream, Export, Peer, PeerError};
 pub use problem::Problem;
 pub use read::{MAX_DEPTH, MAX_HITS, MAX_NAME, MAX_QUERY};
 pub use routes::{MAX_REQUESTS, MAX_TRANSFERS, router};
 pub use serve::{MAX_CONNECTIONS, serve};
 pub use token::Token;
+pub use transfer::DAMAGED_TRAILER;
 pub use write::{MAX_BODY, MAX_PATTERN, MAX_REASON, MAX_SEEDS};
 
 /// The OpenAPI document of this API.

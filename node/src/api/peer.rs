@@ -9,12 +9,22 @@ use bytes::Bytes;
 use futures_util::Stream;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use thiserror::Error;
 
 /// An answer to come.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, PeerError>> + Send + 'a>>;
 /// Bytes to come: of an export, or of an archive to import.
 pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Bytes, PeerError>> + Send>>;
+
+/// An export under way.
+pub struct Export {
+    /// What is exported. An error after the first byte breaks it off.
+    pub bytes: ByteStream,
+    /// Pages left out so far, because they are damaged in the store; final when `bytes` has ended.
+    pub damaged: Arc<AtomicU64>,
+}
 
 /// Why a peer gives no answer. The text is shown to people and says the remedy.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -63,8 +73,8 @@ pub trait Peer: Send + Sync + 'static {
     fn exclusions(&self) -> Answer<'_, Exclusions>;
     /// Makes an exclusion or takes one back. Not found: nothing to take back. Bad: no pattern.
     fn change_exclusion(&self, change: ExclusionChange) -> Answer<'_, Excluded>;
-    /// Begins an export. An error after the first byte breaks the stream off.
-    fn export(&self, request: ExportRequest) -> Answer<'_, ByteStream>;
+    /// Begins an export.
+    fn export(&self, request: ExportRequest) -> Answer<'_, Export>;
     /// Reads an archive (WARC or ARC, plain or gzip) to its end; `name` is for messages.
     fn import(&self, name: String, archive: ByteStream) -> Answer<'_, ImportReport>;
     /// Settings in force ([`crate::settings::Settings`] has `report`).

@@ -1,6 +1,6 @@
 //! Whole stores in and out: exports and imports, as streams.
 
-use super::peer::{ByteStream, PeerError};
+use super::peer::{ByteStream, Export, PeerError};
 use super::problem::Problem;
 use super::routes::App;
 use super::types::{ExportKind, ExportRequest, ImportReport};
@@ -8,12 +8,15 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::header;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use http_body_util::StreamBody;
+use hyper::body::Frame;
 use serde::Deserialize;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -23,6 +26,10 @@ pub(super) const IMPORT_PATH: &str = "/api/v1/import/";
 const SILENCE: Duration = Duration::from_secs(60);
 /// Longest name of an archive.
 const MAX_NAME: usize = 255;
+
+/// Trailer of an export: how many pages were left out because they are damaged. Sent to clients that say
+/// `TE: trailers`.
+pub const DAMAGED_TRAILER: &str = "anthill-damaged";
 
 type Shared = State<Arc<App>>;
 
@@ -51,7 +58,7 @@ pub(super) async fn export(
     let usual = if gzip { "anthill.warc.gz" } else { "anthill.warc" };
     let warc_name = file_name(parameters.warc_name.as_deref().unwrap_or(usual))?;
     let place = place(&app)?;
-    let stream = app.peer.export(ExportRequest { kind, gzip, warc_name: warc_name.clone() }).await?;
+    let export = app.peer.export(ExportRequest { kind, gzip, warc_name: warc_name.clone() }).await?;
     let (content_type, name) = match (kind, gzip) {
         (ExportKind::Warc, false) => ("application/warc", warc_name),
         (ExportKind::Warc, true) => ("application/gzip", warc_name),
@@ -62,9 +69,12 @@ pub(super) async fn export(
         (ExportKind::Links, true) => ("application/gzip", "anthill.links.tsv.gz".to_owned()),
     };
     let disposition = format!("attachment; filename=\"{name}\"");
-    let headers =
-        [(header::CONTENT_TYPE, content_type.to_owned()), (header::CONTENT_DISPOSITION, disposition)];
-    Ok((headers, Body::from_stream(held(stream, place))).into_response())
+    let headers = [
+        (header::CONTENT_TYPE, content_type.to_owned()),
+        (header::CONTENT_DISPOSITION, disposition),
+        (header::TRAILER, DAMAGED_TRAILER.to_owned()),
+    ];
+    Ok((headers, Body::new(StreamBody::new(frames(export, place)))).into_response())
 }
 
 pub(super) async fn import(
@@ -92,12 +102,17 @@ fn file_name(name: &str) -> Result<String, Problem> {
     Ok(name.to_owned())
 }
 
-/// The stream, which keeps its place until it is read or dropped.
-fn held(
-    stream: ByteStream,
+/// The export, which keeps its place until it is read or dropped; at its end, what was left out.
+fn frames(
+    export: Export,
     place: OwnedSemaphorePermit,
-) -> impl Stream<Item = Result<Bytes, PeerError>> + Send {
-    stream.map(move |item| {
+) -> impl Stream<Item = Result<Frame<Bytes>, PeerError>> + Send {
+    let Export { bytes, damaged } = export;
+    let last = stream::once(async move {
+        let count = HeaderValue::from(damaged.load(Ordering::Relaxed));
+        Ok(Frame::trailers(HeaderMap::from_iter([(HeaderName::from_static(DAMAGED_TRAILER), count)])))
+    });
+    bytes.map(|part| part.map(Frame::data)).chain(last).map(move |item| {
         let _place = &place;
         item
     })

@@ -1,7 +1,8 @@
 //! Pages and links out: WARC, its index, the link graph; streamed, so that memory does not grow with them.
 
 use super::LivePeer;
-use crate::api::{ByteStream, PeerError, types};
+use crate::api::{Export, PeerError, types};
+use crate::store::intact::Found;
 use crate::store::value::StoredPage;
 use anthill_crawler::archive::{self, LinkWriter, Placed, Truncation, WarcWriter, cdxj};
 use anthill_crawler::parse;
@@ -10,6 +11,8 @@ use bytes::Bytes;
 use flate2::write::GzEncoder;
 use futures_util::StreamExt;
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
 /// Pieces on their way to the receiver, at most; a slow receiver slows the reading.
@@ -42,15 +45,16 @@ impl Write for Pipe {
 }
 
 impl LivePeer {
-    pub(super) fn export_stream(&self, request: types::ExportRequest) -> ByteStream {
+    pub(super) fn export_stream(&self, request: types::ExportRequest) -> Export {
         let (pieces, stream) = mpsc::channel(PIECES);
-        let peer = self.clone();
+        let damaged = Arc::new(AtomicU64::new(0));
+        let job = Job { peer: self.clone(), damaged: Arc::clone(&damaged) };
         tokio::task::spawn_blocking(move || {
             let pipe = Pipe { pieces: pieces.clone(), piece: Vec::new() };
             let result = match request.kind {
-                types::ExportKind::Warc => peer.warc(pipe, request.gzip, |_, _| Ok(())),
-                types::ExportKind::Cdx => peer.cdx(pipe, &request),
-                types::ExportKind::Links => peer.links(pipe, request.gzip),
+                types::ExportKind::Warc => job.warc(pipe, request.gzip, |_, _| Ok(())),
+                types::ExportKind::Cdx => job.cdx(pipe, &request),
+                types::ExportKind::Links => job.links(pipe, request.gzip),
             };
             if let Err(error) = result {
                 // The receiver only sees its stream break off.
@@ -58,7 +62,31 @@ impl LivePeer {
                 let _ = pieces.blocking_send(Err(PeerError::Internal(error.to_string())));
             }
         });
-        futures_util::stream::unfold(stream, |mut s| async move { s.recv().await.map(|p| (p, s)) }).boxed()
+        let bytes =
+            futures_util::stream::unfold(stream, |mut s| async move { s.recv().await.map(|p| (p, s)) });
+        Export { bytes: bytes.boxed(), damaged }
+    }
+}
+
+/// One export.
+struct Job {
+    peer: LivePeer,
+    /// Pages left out, because they are damaged.
+    damaged: Arc<AtomicU64>,
+}
+
+impl Job {
+    /// All pages that can be read; the others are counted.
+    fn pages(&self) -> impl Iterator<Item = anyhow::Result<StoredPage>> + use<'_> {
+        self.peer.0.store.pages().filter_map(|entry| match entry {
+            Ok(Found::Whole(_, page)) => Some(Ok(page)),
+            Ok(Found::Damaged(id, error)) => {
+                self.damaged.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(?id, %error, "an export leaves out a damaged page");
+                None
+            }
+            Err(error) => Some(Err(error.into())),
+        })
     }
 
     /// Writes every page; tells where each was placed.
@@ -73,9 +101,9 @@ impl LivePeer {
         let words =
             [("software", software), ("description", "responses after transfer and content decoding")];
         let name = if gzip { "anthill.warc.gz" } else { "anthill.warc" };
-        warc.warcinfo(name, self.0.clock.now(), &words)?;
-        for entry in self.0.store.pages_from(&[]) {
-            let (_, page) = entry?;
+        warc.warcinfo(name, self.peer.0.clock.now(), &words)?;
+        for page in self.pages() {
+            let page = page?;
             if page.noarchive {
                 continue;
             }
@@ -97,7 +125,7 @@ impl LivePeer {
         Ok(())
     }
 
-    /// The index of what [`LivePeer::warc`] writes, sorted.
+    /// The index of what [`Job::warc`] writes, sorted.
     fn cdx(&self, mut out: Pipe, request: &types::ExportRequest) -> anyhow::Result<()> {
         let mut lines = Vec::new();
         self.warc(io::sink(), request.gzip, |page, at| {
@@ -143,8 +171,8 @@ impl LivePeer {
 
     fn write_links(&self, out: &mut impl Write) -> anyhow::Result<()> {
         let mut writer = LinkWriter::new(out);
-        for entry in self.0.store.pages_from(&[]) {
-            let (_, stored) = entry?;
+        for stored in self.pages() {
+            let stored = stored?;
             let Ok(url) = url::Url::parse(&stored.url) else { continue };
             let content_type = stored
                 .headers
@@ -156,11 +184,11 @@ impl LivePeer {
                 url: &url,
                 content_type: content_type.as_deref(),
                 robots_headers: &[],
-                agent: &self.0.workshop.agent,
+                agent: &self.peer.0.workshop.agent,
             };
             let page = parse::parse(&input, &parse::Options::default());
             for link in page.links {
-                if let Ok(target) = self.0.workshop.canon.of_url(link.url) {
+                if let Ok(target) = self.peer.0.workshop.canon.of_url(link.url) {
                     writer.link(&stored.url, target.url(), &link.anchor, &link.rel)?;
                 }
             }

@@ -11,7 +11,7 @@ mod status;
 
 pub use exclude::stored as stored_exclusions;
 
-use crate::api::{Answer, ByteStream, Peer, PeerError, types};
+use crate::api::{Answer, ByteStream, Export, Peer, PeerError, types};
 use crate::clock::Clock;
 use crate::driver::ToDriver;
 use crate::metrics::Metrics;
@@ -188,7 +188,7 @@ impl Peer for LivePeer {
         self.answer(move |live| live.change_exclusion(&change))
     }
 
-    fn export(&self, request: types::ExportRequest) -> Answer<'_, ByteStream> {
+    fn export(&self, request: types::ExportRequest) -> Answer<'_, Export> {
         let peer = self.clone();
         Box::pin(async move { Ok(peer.export_stream(request)) })
     }

@@ -5,6 +5,7 @@
 
 mod admit;
 pub mod family;
+pub mod intact;
 pub mod key;
 pub mod recent;
 pub mod value;
@@ -241,15 +242,6 @@ impl Store {
     /// A document.
     pub fn document(&self, id: &UrlId) -> Result<Option<StoredDocument>> {
         self.packed(Family::Documents, id.bytes())
-    }
-
-    /// All pages in key order, from `from` on.
-    pub fn pages_from(&self, from: &[u8]) -> impl Iterator<Item = Result<(UrlId, StoredPage)>> + use<'_> {
-        self.range(Family::Pages, &[], from).map(|r| {
-            let (k, v) = r?;
-            let id = UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16]));
-            Ok((id, unpack(&v).map_err(|e| damaged(Family::Pages, e))?))
-        })
     }
 
     /// All documents whose key starts with `prefix`, in key order.

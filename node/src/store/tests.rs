@@ -1,6 +1,7 @@
 //! The store's promises: what is written together is there together, and counters tell the truth.
 
-use super::family::Memory;
+use super::family::{Family, Memory};
+use super::intact::Found;
 use super::value::{PermitRecord, StoredDocument, StoredPage, pack};
 use super::write::{IndexOp, Inlink, MadePage, Write, Writer};
 use super::{Store, StoreError};
@@ -268,4 +269,73 @@ fn the_least_memory_for_writes_slows_writing_but_never_stops_it() {
     });
     finished.recv_timeout(std::time::Duration::from_secs(120)).expect("the store stopped taking writes");
     thread.join().unwrap();
+}
+
+/// A store with pages that compress badly, so that each has its place in a blob file.
+fn with_large_pages(dir: &std::path::Path, count: u32) -> Arc<Store> {
+    let (store, mut writer) = open(dir);
+    let mut compressor = zstd::bulk::Compressor::new(1).unwrap();
+    for n in 0..count {
+        let url = format!("http://a.test/{n}");
+        let body = (0..250u32).flat_map(|i| *blake3::hash(&[n, i].map(u32::to_be_bytes).concat()).as_bytes());
+        let page = StoredPage { url: url.clone(), body: body.collect(), ..StoredPage::default() };
+        let mut made = made(&url);
+        made.page = pack(&page, &mut compressor).unwrap();
+        let commit = Commit {
+            record: Some((id(&url), record(&url, UrlState::Status(200)))),
+            index: IndexAction::Put,
+            ..Commit::default()
+        };
+        writer.write(&[Write { commit: Box::new(commit), made: Some(made) }]).unwrap();
+    }
+    store.flush().unwrap();
+    store
+}
+
+/// URLs of the pages that can be read, and the number of those that cannot.
+fn read_all(store: &Store) -> (Vec<String>, usize) {
+    let (mut whole, mut damaged) = (Vec::new(), 0);
+    for found in store.pages() {
+        match found.unwrap() {
+            Found::Whole(found, page) => {
+                assert_eq!(found, id(&page.url));
+                whole.push(page.url);
+            }
+            Found::Damaged(..) => damaged += 1,
+        }
+    }
+    (whole, damaged)
+}
+
+#[test]
+fn a_value_that_cannot_be_understood_is_told_and_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = with_large_pages(dir.path(), 10);
+    for n in [0, 4, 5, 9] {
+        let id = id(&format!("http://a.test/{n}"));
+        store.db.put_cf(store.cf(Family::Pages), id.bytes(), b"nonsense").unwrap();
+    }
+    let (whole, damaged) = read_all(&store);
+    assert_eq!((whole.len(), damaged), (6, 4));
+}
+
+#[test]
+fn what_the_disk_damaged_is_told_and_passed_over_and_nothing_else_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let urls: Vec<String> = read_all(&with_large_pages(dir.path(), 30)).0;
+    assert_eq!(urls.len(), 30);
+    let blob = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let blob = blob.filter(|path| path.extension().is_some_and(|e| e == "blob"));
+    let blob = blob.max_by_key(|path| path.metadata().unwrap().len()).unwrap();
+    let mut bytes = std::fs::read(&blob).unwrap();
+    // One value in the middle, and two next to each other at the end: pages of 8 kB, in the order of their keys.
+    for at in [bytes.len() / 2, bytes.len() - 6_000, bytes.len() - 14_000] {
+        bytes[at] ^= 0x55;
+    }
+    std::fs::write(&blob, bytes).unwrap();
+    let (store, _) = open(dir.path());
+    let (whole, damaged) = read_all(&store);
+    assert_eq!(damaged, 3);
+    assert_eq!(whole.len(), 27);
+    assert!(urls.iter().filter(|url| whole.contains(url)).eq(&whole), "in order, each once");
 }

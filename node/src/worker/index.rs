@@ -3,6 +3,7 @@
 
 use crate::metrics::Metrics;
 use crate::shared::Shared;
+use crate::store::intact::Found;
 use crate::store::value::{Change, StoredDocument};
 use crate::store::write::IndexOp;
 use crate::store::{Store, StoreError};
@@ -94,8 +95,14 @@ impl IndexThread {
     pub fn rebuild(&mut self) -> anyhow::Result<u64> {
         let store = Arc::clone(&self.store);
         let mut count = 0u64;
-        for entry in store.documents(&[]) {
-            let (id, document) = entry?;
+        for entry in store.all_documents() {
+            let (id, document) = match entry? {
+                Found::Whole(id, document) => (id, document),
+                Found::Damaged(id, error) => {
+                    tracing::warn!(?id, %error, "a damaged document is left out of the index");
+                    continue;
+                }
+            };
             if !document.noindex {
                 self.put(&id, &document, true)?;
                 count += 1;

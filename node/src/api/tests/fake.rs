@@ -1,10 +1,11 @@
 //! A peer in memory, that answers with what it was given and remembers what it was asked.
 
 use crate::api::types::*;
-use crate::api::{Answer, ByteStream, Peer, PeerError};
+use crate::api::{Answer, ByteStream, Export, Peer, PeerError};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What it was asked.
@@ -116,17 +117,17 @@ impl Peer for Fake {
         self.changes.lock().expect("lock").push(change);
         ready(Ok(done))
     }
-    fn export(&self, request: ExportRequest) -> Answer<'_, ByteStream> {
+    fn export(&self, request: ExportRequest) -> Answer<'_, Export> {
         let endless = request.warc_name == "endless.warc";
+        let damaged = Arc::new(AtomicU64::new(if request.warc_name == "damaged.warc" { 3 } else { 0 }));
         self.exports.lock().expect("lock").push(request);
         if endless {
             let first = stream::iter([Ok(Bytes::from_static(b"first"))]);
-            let stream: ByteStream = Box::pin(first.chain(stream::pending()));
-            return ready(Ok(stream));
+            let bytes: ByteStream = Box::pin(first.chain(stream::pending()));
+            return ready(Ok(Export { bytes, damaged }));
         }
         let parts = (0..1_000).map(|i| Ok(Bytes::from(format!("line {i}\n"))));
-        let stream: ByteStream = Box::pin(stream::iter(parts));
-        ready(Ok(stream))
+        ready(Ok(Export { bytes: Box::pin(stream::iter(parts)), damaged }))
     }
     fn import(&self, name: String, mut archive: ByteStream) -> Answer<'_, ImportReport> {
         Box::pin(async move {

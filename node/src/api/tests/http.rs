@@ -221,6 +221,19 @@ async fn exports_and_imports_are_streams() {
 }
 
 #[tokio::test]
+async fn an_export_says_at_its_end_how_many_pages_were_left_out() {
+    let server = Server::start().await;
+    for (name, damaged) in [("whole.warc", "0"), ("damaged.warc", "3")] {
+        let request = server.get(&format!("/api/v1/export/warc?warc_name={name}")).header("te", "trailers");
+        let response = request.send().await.expect("answer");
+        assert_eq!(response.headers()[header::TRAILER], crate::api::DAMAGED_TRAILER);
+        let body = http::Response::<reqwest::Body>::from(response).into_body();
+        let collected = http_body_util::BodyExt::collect(body).await.expect("body");
+        assert_eq!(collected.trailers().expect("trailers")[crate::api::DAMAGED_TRAILER], damaged);
+    }
+}
+
+#[tokio::test]
 async fn an_archive_that_breaks_off_is_an_error_for_the_peer() {
     let server = Server::start().await;
     let head = format!(
