@@ -26,7 +26,8 @@ impl Agent {
             Work::Robots(errand) => self.robots_made(permit, flight.host, errand, end, made, links, outbox),
             Work::Entry { item, tries } => {
                 let down = self.frontier.down(flight.host, self.now);
-                let mut fate = self.desk().complete(&item, tries, &end.1, made, previous, down);
+                let took = end.0.since(flight.given);
+                let mut fate = self.desk().complete(&item, tries, (&end.1, took), made, previous, down);
                 if fate.tally == Some(Tally::Fetched) {
                     self.frontier.count_fetched(flight.host);
                 }

@@ -6,7 +6,7 @@ use crate::io::{Commit, End, IndexAction, Made, PageFacts};
 use anthill_crawler::frontier::outcome::{self, ForUrl, MAX_ATTEMPTS, MAX_HOPS, Trouble};
 use anthill_crawler::frontier::revisit::{self, History};
 use anthill_crawler::frontier::{Dropped, backoff};
-use anthill_crawler::record::{EntryKind, QueueEntry, QueueItem, UrlRecord, UrlState};
+use anthill_crawler::record::{Attempt, EntryKind, QueueEntry, QueueItem, UrlRecord, UrlState};
 use anthill_crawler::time::Instant;
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
@@ -40,9 +40,29 @@ pub struct Fate {
 }
 
 impl Desk<'_> {
-    /// A request for this entry ended, after `tries` more tries than the entry counts. `down` is until when the host
-    /// is given up, if it is.
+    /// A request for this entry ended, after `tries` more tries than the entry counts, and `took` so long. `down` is
+    /// until when the host is given up, if it is.
     pub fn complete(
+        &mut self,
+        item: &QueueItem,
+        tries: u8,
+        (end, took): (&End, Duration),
+        made: Made,
+        previous: Option<Box<UrlRecord>>,
+        down: Option<Instant>,
+    ) -> Fate {
+        let before = previous.as_deref().map(UrlRecord::attempts).unwrap_or_default();
+        let mut fate = self.decide(item, tries, end, made, previous, down);
+        if let Some((_, record)) = fate.commit.record.as_mut() {
+            let bytes = if let End::Response { bytes, .. } = end { *bytes } else { 0 };
+            let took_ms = u32::try_from(took.as_millis()).unwrap_or(u32::MAX);
+            let (at_s, state) = (record.last_try_s, record.state.clone());
+            record.attempted(before, Attempt { at_s, state, bytes, took_ms });
+        }
+        fate
+    }
+
+    fn decide(
         &mut self,
         item: &QueueItem,
         tries: u8,
@@ -295,6 +315,8 @@ impl Desk<'_> {
                 bytes: 0,
                 noindex: false,
                 peer: String::new(),
+                took_ms: 0,
+                tried: Vec::new(),
             })
         });
         if !entry.revisit {

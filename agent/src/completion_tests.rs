@@ -1,10 +1,11 @@
 use super::*;
 use anthill_crawler::frontier::Failure;
-use anthill_crawler::record::{CrawlId, QueueKey};
+use anthill_crawler::record::{ATTEMPTS_KEPT, CrawlId, QueueKey};
 use anthill_protocol::key::{HostId, SiteId, UrlId};
 use rand_chacha::rand_core::SeedableRng;
 
 const NOW: Instant = Instant(1_700_000_000_000_000);
+const TOOK: Duration = Duration::from_millis(120);
 const DAY: Duration = Duration::from_secs(86_400);
 
 struct Office {
@@ -20,6 +21,18 @@ impl Office {
     fn desk(&mut self) -> Desk<'_> {
         let backoff = (Duration::from_secs(30), DAY);
         Desk { revisit: Some(&self.revisit), backoff, rng: &mut self.rng, now: NOW }
+    }
+
+    fn complete(
+        &mut self,
+        item: &QueueItem,
+        tries: u8,
+        end: &End,
+        made: Made,
+        previous: Option<Box<UrlRecord>>,
+        down: Option<Instant>,
+    ) -> Fate {
+        self.desk().complete(item, tries, (end, TOOK), made, previous, down)
     }
 }
 
@@ -55,7 +68,7 @@ fn record(fate: &Fate) -> &UrlRecord {
 }
 
 fn known(visits: u32) -> Box<UrlRecord> {
-    let fate = office().desk().complete(&item(), 0, &status(200), page(7), None, None);
+    let fate = office().complete(&item(), 0, &status(200), page(7), None, None);
     let mut record = fate.commit.record.expect("a record").1;
     record.visits = visits;
     record.last_success_s = NOW.unix_s() - 7 * 86_400;
@@ -64,7 +77,7 @@ fn known(visits: u32) -> Box<UrlRecord> {
 
 #[test]
 fn a_page_is_put_into_the_index_and_comes_back() {
-    let fate = office().desk().complete(&item(), 0, &status(200), page(7), None, None);
+    let fate = office().complete(&item(), 0, &status(200), page(7), None, None);
     assert_eq!(fate.commit.index, IndexAction::Put);
     assert_eq!(fate.tally, Some(Tally::Fetched));
     assert_eq!(fate.commit.done, Some((item().key, true, CrawlId(1))));
@@ -79,14 +92,13 @@ fn a_page_is_put_into_the_index_and_comes_back() {
 
 #[test]
 fn the_same_body_again_leaves_the_index_alone_and_a_changed_one_does_not() {
-    let again =
-        |digest| office().desk().complete(&item(), 0, &status(200), page(digest), Some(known(1)), None);
+    let again = |digest| office().complete(&item(), 0, &status(200), page(digest), Some(known(1)), None);
     assert_eq!(again(7).commit.index, IndexAction::Leave);
     assert_eq!(record(&again(7)).changes, 0);
     assert_eq!(again(8).commit.index, IndexAction::Put);
     assert_eq!(record(&again(8)).changes, 1);
     assert_eq!(record(&again(8)).last_change_s, NOW.unix_s());
-    let fate = office().desk().complete(&item(), 0, &status(304), Made::NotModified, Some(known(1)), None);
+    let fate = office().complete(&item(), 0, &status(304), Made::NotModified, Some(known(1)), None);
     assert_eq!(fate.commit.index, IndexAction::Leave);
     assert_eq!((record(&fate).visits, record(&fate).digest), (2, [7; 16]));
 }
@@ -95,43 +107,31 @@ fn the_same_body_again_leaves_the_index_alone_and_a_changed_one_does_not() {
 fn a_page_that_asks_not_to_be_indexed_is_only_stored() {
     let facts = PageFacts { digest: [7; 16], noindex: true, ..PageFacts::default() };
     let made = Made::Page(Box::new(facts));
-    let fate = office().desk().complete(&item(), 0, &status(200), made, Some(known(1)), None);
+    let fate = office().complete(&item(), 0, &status(200), made, Some(known(1)), None);
     assert_eq!(fate.commit.index, IndexAction::StoreOnly);
 }
 
 #[test]
 fn what_is_gone_leaves_the_index_at_once_and_what_is_missing_after_some_looks() {
-    let fate = office().desk().complete(
-        &item(),
-        0,
-        &status(410),
-        Made::Nothing(String::new()),
-        Some(known(3)),
-        None,
-    );
+    let fate =
+        office().complete(&item(), 0, &status(410), Made::Nothing(String::new()), Some(known(3)), None);
     assert_eq!((fate.commit.index, fate.commit.schedule.is_none()), (IndexAction::Remove, true));
     let mut previous = known(3);
     for look in 1..GONE_AFTER {
         let made = Made::Nothing(String::new());
-        let fate = office().desk().complete(&item(), 0, &status(404), made, Some(previous), None);
+        let fate = office().complete(&item(), 0, &status(404), made, Some(previous), None);
         assert_eq!(fate.commit.index, IndexAction::Leave, "look {look}");
         assert!(fate.commit.schedule.is_some());
         previous = fate.commit.record.expect("a record").1;
     }
-    let fate = office().desk().complete(
-        &item(),
-        0,
-        &status(404),
-        Made::Nothing(String::new()),
-        Some(previous),
-        None,
-    );
+    let fate =
+        office().complete(&item(), 0, &status(404), Made::Nothing(String::new()), Some(previous), None);
     assert_eq!((fate.commit.index, fate.commit.schedule.is_none()), (IndexAction::Remove, true));
 }
 
 #[test]
 fn a_page_that_was_never_there_is_not_looked_for_again() {
-    let fate = office().desk().complete(&item(), 0, &status(404), Made::Nothing(String::new()), None, None);
+    let fate = office().complete(&item(), 0, &status(404), Made::Nothing(String::new()), None, None);
     assert!(fate.commit.schedule.is_none());
     assert_eq!(fate.tally, Some(Tally::Failed));
     assert_eq!(record(&fate).state, UrlState::Status(404));
@@ -142,14 +142,14 @@ fn trouble_of_a_url_is_tried_again_later_up_to_the_bound() {
     let mut entry = item();
     for attempt in 1..MAX_ATTEMPTS {
         let end = End::Failed(Failure::Timeout);
-        let fate = office().desk().complete(&entry, 0, &end, Made::Nothing(String::new()), None, None);
+        let fate = office().complete(&entry, 0, &end, Made::Nothing(String::new()), None, None);
         let (at, _, _, level, next) = fate.commit.schedule.clone().expect("another try");
         assert!(at.since(NOW) >= Duration::from_secs(30 << (attempt - 1)));
         assert_eq!((level, next.attempt, fate.tally), (3, attempt, None));
         entry.entry = next;
     }
     let end = End::Failed(Failure::Timeout);
-    let fate = office().desk().complete(&entry, 0, &end, Made::Nothing(String::new()), None, None);
+    let fate = office().complete(&entry, 0, &end, Made::Nothing(String::new()), None, None);
     assert!(fate.commit.schedule.is_none());
     assert_eq!(fate.tally, Some(Tally::Failed));
     assert_eq!(record(&fate).state, UrlState::Failed("timeout".into()));
@@ -158,21 +158,20 @@ fn trouble_of_a_url_is_tried_again_later_up_to_the_bound() {
 #[test]
 fn trouble_of_a_host_puts_the_entry_back_unless_the_host_is_down() {
     let busy = status(503);
-    let fate = office().desk().complete(&item(), 0, &busy, Made::Nothing(String::new()), None, None);
+    let fate = office().complete(&item(), 0, &busy, Made::Nothing(String::new()), None, None);
     assert_eq!(fate.put_back, Some(false));
     assert!(fate.commit.done.is_none() && fate.commit.schedule.is_none());
     let down = Some(NOW + DAY);
-    let fate = office().desk().complete(&item(), 0, &busy, Made::Nothing(String::new()), None, down);
+    let fate = office().complete(&item(), 0, &busy, Made::Nothing(String::new()), None, down);
     assert_eq!(fate.put_back, None);
     assert!(fate.commit.schedule.expect("put off").0 >= NOW + DAY);
-    let fate =
-        office().desk().complete(&item(), MAX_ATTEMPTS - 1, &busy, Made::Nothing(String::new()), None, None);
+    let fate = office().complete(&item(), MAX_ATTEMPTS - 1, &busy, Made::Nothing(String::new()), None, None);
     assert_eq!((fate.put_back, fate.tally), (None, Some(Tally::Failed)));
 }
 
 #[test]
 fn what_was_not_sent_is_as_if_nothing_had_been() {
-    let fate = office().desk().complete(&item(), 2, &End::Expired, Made::Nothing(String::new()), None, None);
+    let fate = office().complete(&item(), 2, &End::Expired, Made::Nothing(String::new()), None, None);
     assert_eq!(fate.put_back, Some(true));
     assert_eq!(fate.commit, Commit::default());
 }
@@ -180,16 +179,16 @@ fn what_was_not_sent_is_as_if_nothing_had_been() {
 #[test]
 fn a_redirect_is_followed_up_to_the_bound() {
     let to = || Made::Redirect(Some("http://b.test/".into()));
-    let fate = office().desk().complete(&item(), 0, &status(302), to(), Some(known(1)), None);
+    let fate = office().complete(&item(), 0, &status(302), to(), Some(known(1)), None);
     assert!(fate.follow && fate.tally.is_none());
     assert_eq!(fate.commit.index, IndexAction::Remove, "there is no page here any more");
     assert_eq!(record(&fate).redirect.as_deref(), Some("http://b.test/"));
     let mut far = item();
     far.entry.hops = MAX_HOPS;
-    let fate = office().desk().complete(&far, 0, &status(302), to(), None, None);
+    let fate = office().complete(&far, 0, &status(302), to(), None, None);
     assert!(!fate.follow);
     assert_eq!(record(&fate).state, UrlState::Failed("too many redirects".into()));
-    let fate = office().desk().complete(&item(), 0, &status(302), Made::Redirect(None), None, None);
+    let fate = office().complete(&item(), 0, &status(302), Made::Redirect(None), None, None);
     assert!(!fate.follow && fate.tally == Some(Tally::Failed));
 }
 
@@ -225,4 +224,43 @@ fn entries_of_a_host_that_is_down_are_put_off_and_given_up_in_the_end() {
     let fate = office().desk().dropped(&item(), 0, down(true));
     assert_eq!((fate.tally, fate.commit.schedule.is_none()), (Some(Tally::Failed), true));
     assert_eq!(record(&fate).state, UrlState::Failed("connect".into()));
+}
+
+#[test]
+fn the_last_tries_are_kept_one_by_one_and_a_first_page_costs_no_list() {
+    let first = office().complete(&item(), 0, &status(200), page(7), None, None);
+    let mut last = first.commit.record.expect("a record").1;
+    assert!(last.tried.is_empty());
+    assert_eq!(last.attempts().len(), 1);
+    assert_eq!(last.attempts()[0].took_ms, 120);
+
+    let broken = End::Failed(Failure::Timeout);
+    let fate = office().complete(&item(), 1, &broken, Made::Nothing(String::new()), Some(last), None);
+    last = fate.commit.record.expect("a record").1;
+    let states: Vec<_> = last.attempts().into_iter().map(|attempt| attempt.state).collect();
+    assert_eq!(states, [UrlState::Status(200), UrlState::Failed("timeout".into())]);
+
+    for _ in 0..ATTEMPTS_KEPT {
+        let made = Made::Nothing(String::new());
+        last = office()
+            .complete(&item(), 0, &status(404), made, Some(last), None)
+            .commit
+            .record
+            .expect("a record")
+            .1;
+    }
+    let kept = last.attempts();
+    assert_eq!(kept.len(), ATTEMPTS_KEPT);
+    assert!(kept.iter().all(|attempt| attempt.state == UrlState::Status(404) && attempt.bytes == 10));
+    assert_eq!(last.tries as usize, ATTEMPTS_KEPT + 2);
+}
+
+#[test]
+fn a_first_try_that_fails_is_told_of_when_the_second_succeeds() {
+    let failed = End::Failed(Failure::Connect);
+    let fate = office().complete(&item(), 0, &failed, Made::Nothing(String::new()), None, None);
+    let record = fate.commit.record.expect("a record").1;
+    let fate = office().complete(&item(), 1, &status(200), page(7), Some(record), None);
+    let states: Vec<_> = self::record(&fate).attempts().into_iter().map(|attempt| attempt.state).collect();
+    assert_eq!(states, [UrlState::Failed("connect".into()), UrlState::Status(200)]);
 }

@@ -94,6 +94,22 @@ pub enum UrlState {
     Excluded(String),
 }
 
+/// Tries of a URL that its record tells of one by one: as many as a URL gets before it is given up, and a few visits.
+pub const ATTEMPTS_KEPT: usize = 8;
+
+/// One try of a URL.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Unix seconds when it ended.
+    pub at_s: u64,
+    /// What became of it.
+    pub state: UrlState,
+    /// Bytes of body received.
+    pub bytes: u64,
+    /// Milliseconds from its permit to the end of the response.
+    pub took_ms: u32,
+}
+
 /// i-Bot's record of a URL (López-Sánchez et al. 2000, the broker's data base of URLs): host, port and resource are
 /// in `url`; inlinks are kept apart, as sets.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -152,10 +168,38 @@ pub struct UrlRecord {
     pub noindex: bool,
     /// Who fetched it (PeerId); empty for this peer.
     pub peer: String,
+    /// Milliseconds that the last try took.
+    pub took_ms: u32,
+    /// The last tries, the oldest first, at most [`ATTEMPTS_KEPT`]. Empty while the only one gave a page, which the
+    /// rest of the record tells of: nearly all records of a crawl are such.
+    pub tried: Vec<Attempt>,
+}
+
+impl UrlRecord {
+    /// The last tries, the oldest first, at most [`ATTEMPTS_KEPT`].
+    pub fn attempts(&self) -> Vec<Attempt> {
+        if !self.tried.is_empty() || self.tries == 0 {
+            return self.tried.clone();
+        }
+        let (at_s, state) = (self.last_try_s, self.state.clone());
+        vec![Attempt { at_s, state, bytes: self.bytes, took_ms: self.took_ms }]
+    }
+
+    /// Writes down a try, of which the record tells already, after those `before` it.
+    pub fn attempted(&mut self, mut before: Vec<Attempt>, attempt: Attempt) {
+        self.took_ms = attempt.took_ms;
+        if before.is_empty() && matches!(attempt.state, UrlState::Status(200..=299)) {
+            self.tried = before;
+            return;
+        }
+        before.push(attempt);
+        before.drain(..before.len().saturating_sub(ATTEMPTS_KEPT));
+        self.tried = before;
+    }
 }
 
 impl Versioned for UrlRecord {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     const LIMIT: usize = 0x1_0000;
 }
 

@@ -158,7 +158,9 @@ fn every_endpoint_was_asked_and_has_an_outcome() {
         assert!(crawl.requested(path) > 0, "{path} was never asked for");
         let state = told["state"].as_str().unwrap();
         assert!(["fetched", "failed", "scheduled", "queued"].contains(&state), "{path}: {told:#}");
-        assert!(told["attempts_total"].as_u64() > Some(0), "{path}: {told:#}");
+        let attempts = told["attempts_total"].as_u64().unwrap();
+        assert!(attempts > 0, "{path}: {told:#}");
+        assert_eq!(told["attempts"].as_array().unwrap().len() as u64, attempts.min(8), "{path}: {told:#}");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::api::{PeerError, types};
 use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Scope;
 use anthill_crawler::filter::Verdict;
-use anthill_crawler::record::{RobotsAnswer, UrlRecord, UrlState};
+use anthill_crawler::record::{Attempt, RobotsAnswer, UrlRecord, UrlState};
 use anthill_crawler::robots::Robots;
 use anthill_protocol::key::UrlId;
 use std::sync::Arc;
@@ -134,13 +134,7 @@ impl Live {
             told.found_on = self.store.url(&from)?.map(|r| r.url);
         }
         told.attempts_total = u64::from(record.tries);
-        told.attempts = vec![types::Attempt {
-            at: rfc3339(record.last_try_s).unwrap_or_default(),
-            outcome: told.why.clone(),
-            status: if let UrlState::Status(status) = record.state { Some(status) } else { None },
-            bytes: record.bytes,
-            took_ms: 0,
-        }];
+        told.attempts = record.attempts().iter().map(attempt).collect();
         if let Some(document) = self.store.document(id)? {
             told.indexed = !document.noindex;
             told.last = Some(types::LastFetch {
@@ -158,5 +152,23 @@ impl Live {
             });
         }
         Ok(())
+    }
+}
+
+fn attempt(attempt: &Attempt) -> types::Attempt {
+    let (outcome, status) = match &attempt.state {
+        UrlState::Status(status @ (200..=299 | 304)) => ("fetched".to_owned(), Some(*status)),
+        UrlState::Status(status @ 300..=399) => ("redirected".to_owned(), Some(*status)),
+        UrlState::Status(status) => ("failed".to_owned(), Some(*status)),
+        UrlState::Failed(why) => (why.clone(), None),
+        UrlState::RobotsDenied => ("forbidden by robots.txt".to_owned(), None),
+        UrlState::Excluded(why) => (why.clone(), None),
+    };
+    types::Attempt {
+        at: rfc3339(attempt.at_s).unwrap_or_default(),
+        outcome,
+        status,
+        bytes: attempt.bytes,
+        took_ms: u64::from(attempt.took_ms),
     }
 }

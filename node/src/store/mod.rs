@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use value::{Change, PermitRecord, StoredDocument, StoredPage, Totals, unpack};
 
 /// Version of the layout; a store of another version is refused.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 /// Key of [`FORMAT`] in `meta`.
 const FORMAT_KEY: &[u8] = b"format";
 /// Key of [`Totals`] in `meta`.

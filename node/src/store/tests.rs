@@ -84,6 +84,8 @@ fn record(url: &str, state: UrlState) -> Box<UrlRecord> {
         bytes: 10,
         noindex: false,
         peer: String::new(),
+        took_ms: 0,
+        tried: Vec::new(),
     })
 }
 

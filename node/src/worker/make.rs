@@ -398,6 +398,8 @@ pub fn first_record(canon: &Canon, facts: &PageFacts, status: u16, at_s: u64) ->
         bytes: facts.bytes,
         noindex: facts.noindex,
         peer: String::new(),
+        took_ms: 0,
+        tried: Vec::new(),
     }
 }
 

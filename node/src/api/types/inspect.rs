@@ -165,7 +165,7 @@ pub struct Explanation {
     pub inlinks: u64,
     /// What is known of the last fetch that gave a page.
     pub last: Option<LastFetch>,
-    /// Every attempt kept, the oldest first.
+    /// The last attempts, at most 8, the oldest first.
     pub attempts: Vec<Attempt>,
     /// How many attempts there were.
     pub attempts_total: u64,
@@ -209,7 +209,7 @@ pub struct Attempt {
     pub status: Option<u16>,
     /// Bytes of body.
     pub bytes: u64,
-    /// Milliseconds it took.
+    /// Milliseconds from its permit to the end of the response.
     pub took_ms: u64,
 }
 
