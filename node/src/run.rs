@@ -11,7 +11,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::write::Writer;
 use crate::worker::fetch::Fetching;
-use crate::worker::index::{IndexThread, ToIndexer};
+use crate::worker::index::{IndexThread, ToIndexer, UNFINISHED};
 use crate::worker::make::{MakeThread, Workshop};
 use crate::worker::write::{ToWriter, WriteThread};
 use anthill_agent::Agent;
@@ -287,6 +287,11 @@ fn open_index(
     let totals = store.totals()?;
     let opened = Index::open(&dir, setup::index(settings));
     let (index, rebuild) = match opened {
+        Ok(index) if index.last_seq()? == Some(UNFINISHED) && totals.sequence > UNFINISHED => {
+            tracing::warn!("the index was not finished: it is built anew");
+            drop(index);
+            (fresh_index(&dir, settings)?, true)
+        }
         Ok(index) if index.last_seq()?.unwrap_or(0) <= totals.sequence => {
             let empty = index.last_seq()?.is_none() && totals.sequence > 0;
             (index, empty)
@@ -302,7 +307,9 @@ fn open_index(
         Err(error) => return Err(error).context("the index cannot be opened"),
     };
     let mut thread = IndexThread {
-        writer: index.writer()?,
+        writer: Some(index.writer()?),
+        retry_at: Instant::now(),
+        index: index.clone(),
         searcher: index.searcher(),
         store: Arc::clone(store),
         inbox,

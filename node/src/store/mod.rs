@@ -80,14 +80,20 @@ impl StoreError {
         })
     }
 
+    /// Whether what is asked for is damaged, rather than out of reach for now.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            StoreError::Damaged { .. } => true,
+            StoreError::Database { source, .. } => source.to_string().contains("Corruption"),
+            StoreError::Format { .. } => false,
+        }
+    }
+
     /// Why nothing can be written, in a few words.
     pub fn why_unwritten(&self) -> &'static str {
         match self {
             _ if self.disk_full() => "disk full",
-            StoreError::Damaged { .. } => "the store is damaged",
-            StoreError::Database { source, .. } if source.to_string().contains("Corruption") => {
-                "the store is damaged"
-            }
+            _ if self.is_damage() => "the store is damaged",
             _ => "the store cannot be written",
         }
     }

@@ -7,7 +7,7 @@ use crate::store::intact::Found;
 use crate::store::value::{Change, StoredDocument};
 use crate::store::write::IndexOp;
 use crate::store::{Store, StoreError};
-use anthill_index::{Document, Searcher, Writer};
+use anthill_index::{Document, Index, Searcher, Writer};
 use anthill_protocol::key::UrlId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use prometheus_client::metrics::histogram::Histogram;
@@ -25,6 +25,10 @@ const QUIET: Duration = Duration::from_millis(400);
 /// Quiet after which pages are indexed again whose links from other sites became more: only ranking gains by it, so it
 /// waits until nobody needs the time more.
 const REFRESH_QUIET: Duration = Duration::from_secs(3);
+/// Wait before a writer that failed is replaced.
+const RETRY: Duration = Duration::from_secs(5);
+/// Sequence of an index that is being filled: no change has it, so that one left behind like this is known.
+pub const UNFINISHED: u64 = 0;
 /// Pages refreshed between two looks at the inbox.
 const REFRESH_BATCH: usize = 64;
 
@@ -40,8 +44,12 @@ pub enum ToIndexer {
 
 /// The thread's state.
 pub struct IndexThread {
-    /// The index's writer.
-    pub writer: Writer,
+    /// The index.
+    pub index: Index,
+    /// Its writer; none since it failed: nothing that came after the last commit is kept by it.
+    pub writer: Option<Writer>,
+    /// When the next one is tried, while there is none.
+    pub retry_at: Instant,
     /// The index, for reading.
     pub searcher: Searcher,
     /// For links to pages.
@@ -69,20 +77,25 @@ pub struct IndexThread {
 }
 
 impl IndexThread {
-    /// Follows what happened while the index was not open.
+    /// Follows what the store knows since the index's last commit. Returns how many changes that were.
     ///
     /// # Errors
     /// The store cannot be read, or the index cannot be written.
     pub fn catch_up(&mut self) -> anyhow::Result<u64> {
         let store = Arc::clone(&self.store);
-        let from = self.writer.last_seq()?.unwrap_or(0);
+        self.sequence = self.index.last_seq()?.unwrap_or(0);
         let mut replayed = 0;
-        for change in store.changes_after(from) {
+        for change in store.changes_after(self.sequence) {
             let (sequence, change) = change?;
-            self.replay(sequence, change, &store)?;
+            self.replay(change, &store)?;
+            self.sequence = sequence;
+            self.pending += 1;
             replayed += 1;
+            if self.pending >= self.commit_changes.max(1) {
+                self.commit()?;
+            }
         }
-        if replayed > 0 {
+        if self.pending > 0 {
             self.commit()?;
         }
         Ok(replayed)
@@ -110,7 +123,7 @@ impl IndexThread {
             }
             if self.pending >= self.commit_changes.max(1) {
                 tracing::info!(documents = count, "rebuilding the index");
-                self.commit_at(0)?;
+                self.commit_at(UNFINISHED)?;
             }
         }
         self.sequence = store.totals()?.sequence;
@@ -118,20 +131,19 @@ impl IndexThread {
         Ok(count)
     }
 
-    fn replay(&mut self, sequence: u64, change: Change, store: &Store) -> anyhow::Result<()> {
+    fn replay(&mut self, change: Change, store: &Store) -> anyhow::Result<()> {
         match change {
-            Change::Put(id) => {
-                // A later change may have removed it; that one is replayed too.
-                if let Some(document) = store.document(&id)?
-                    && !document.noindex
-                {
-                    self.put(&id, &document, false)?;
+            Change::Put(id) => match store.document(&id) {
+                Ok(Some(document)) if !document.noindex => self.put(&id, &document, false)?,
+                // A later change has removed it; that one is replayed too.
+                Ok(_) => {}
+                Err(error) if error.is_damage() => {
+                    tracing::warn!(?id, %error, "a damaged document is left out of the index");
                 }
-            }
-            Change::Remove(id) => self.writer.remove(id.bytes()),
+                Err(error) => return Err(error.into()),
+            },
+            Change::Remove(id) => self.writer()?.remove(id.bytes()),
         }
-        self.sequence = sequence;
-        self.pending += 1;
         Ok(())
     }
 
@@ -139,9 +151,10 @@ impl IndexThread {
     pub fn run(mut self) {
         let mut refreshing = false;
         loop {
-            let wait = match self.pending {
-                0 if refreshing => Duration::ZERO,
-                0 => REFRESH_QUIET,
+            let wait = match (&self.writer, self.pending) {
+                (None, _) => self.retry_at.saturating_duration_since(Instant::now()),
+                (_, 0) if refreshing => Duration::ZERO,
+                (_, 0) => REFRESH_QUIET,
                 _ => QUIET.min(self.commit_after.saturating_sub(self.since.elapsed())),
             };
             match self.inbox.recv_timeout(wait) {
@@ -155,39 +168,84 @@ impl IndexThread {
                     self.commit_or_say();
                     let _ = reply.send(());
                 }
+                Err(RecvTimeoutError::Timeout) if self.writer.is_none() => self.recover(),
                 Err(RecvTimeoutError::Timeout) if self.pending == 0 => refreshing = self.refresh(),
                 Err(RecvTimeoutError::Timeout) => self.commit_or_say(),
                 Ok(ToIndexer::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+            // Changes that keep coming do not keep it from being mended.
+            if self.writer.is_none() && self.retry_at <= Instant::now() {
+                self.recover();
             }
         }
         self.commit_or_say();
     }
 
     fn follow(&mut self, op: IndexOp) {
+        let (IndexOp::Put { sequence, .. } | IndexOp::Remove { sequence, .. }) = op;
+        // Without a writer it stays in the store until there is one; and then it was read from there already.
+        if self.writer.is_none() || sequence <= self.sequence {
+            return;
+        }
         if self.pending == 0 {
             self.since = Instant::now();
         }
         self.pending += 1;
         let begun = Instant::now();
-        let (sequence, result) = match op {
-            IndexOp::Put { sequence, id, fresh, document } => (sequence, self.put(&id, &document, fresh)),
-            IndexOp::Remove { sequence, id } => {
-                self.writer.remove(id.bytes());
-                (sequence, Ok(()))
-            }
+        let result = match op {
+            IndexOp::Put { id, fresh, document, .. } => self.put(&id, &document, fresh),
+            IndexOp::Remove { id, .. } => self.writer().map(|writer| writer.remove(id.bytes())),
         };
         self.sequence = sequence;
         self.indexing.observe(begun.elapsed().as_secs_f64());
         self.metrics.pages_indexed.inc();
         if let Err(error) = result {
-            // The change stays in the store until a commit covers it; a damaged index is rebuilt at the next start.
-            tracing::error!(%error, sequence, "a document could not be indexed");
+            self.fail(&error.into(), "a document could not be indexed");
         }
     }
 
-    fn put(&mut self, id: &UrlId, document: &StoredDocument, fresh: bool) -> anyhow::Result<()> {
-        let (inlinks, anchors) = self.inlinks(id)?;
-        self.writer.put(&Document {
+    fn writer(&mut self) -> Result<&mut Writer, anthill_index::Error> {
+        let none = || anthill_index::Error::Stopped { why: "it failed before".into() };
+        self.writer.as_mut().ok_or_else(none)
+    }
+
+    /// The writer has failed, and has lost what came after the last commit: the store still has the changes.
+    fn fail(&mut self, error: &anyhow::Error, what: &str) {
+        tracing::error!(%error, "{what}; what is missing is read from the store in {} s", RETRY.as_secs());
+        self.writer = None;
+        (self.pending, self.refreshed) = (0, 0);
+        self.retry_at = Instant::now() + RETRY;
+    }
+
+    /// Opens another writer and follows what is missing since the last commit.
+    fn recover(&mut self) {
+        let caught_up = match self.index.writer() {
+            Ok(writer) => {
+                self.writer = Some(writer);
+                self.catch_up()
+            }
+            Err(error) => Err(error.into()),
+        };
+        match caught_up {
+            Ok(changes) => {
+                tracing::info!(changes, "the index can be written again: it has followed the store")
+            }
+            Err(error) => self.fail(&error, "the index cannot be written"),
+        }
+    }
+
+    /// A document that cannot be indexed is left out; an error is the writer's end.
+    fn put(
+        &mut self,
+        id: &UrlId,
+        document: &StoredDocument,
+        fresh: bool,
+    ) -> Result<(), anthill_index::Error> {
+        let (inlinks, anchors) = self.inlinks(id).unwrap_or_else(|error| {
+            tracing::error!(?id, %error, "links to a page cannot be read: it is indexed without");
+            (0, Vec::new())
+        });
+        let result = self.writer()?.put(&Document {
             key: *id.bytes(),
             url: &document.url,
             host: &document.host,
@@ -203,8 +261,14 @@ impl IndexThread {
             fingerprint: document.fingerprint,
             digest: document.digest,
             fresh,
-        })?;
-        Ok(())
+        });
+        match result {
+            Err(error @ anthill_index::Error::Document { .. }) => {
+                tracing::warn!(?id, %error, "a document is left out of the index");
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     fn inlinks(&self, id: &UrlId) -> Result<(u32, Vec<String>), StoreError> {
@@ -213,11 +277,17 @@ impl IndexThread {
 
     /// Indexes some pages again that more links lead to by now. Whether there may be more of them.
     fn refresh(&mut self) -> bool {
-        let result = self.refresh_some();
-        if let Err(error) = &result {
-            tracing::error!(%error, "pages with new links could not be indexed again");
+        match self.refresh_some() {
+            Ok(more) => more,
+            Err(error) => {
+                let what = "pages with new links could not be indexed again";
+                match error.downcast_ref::<StoreError>() {
+                    Some(error) => tracing::error!(%error, "{what}"),
+                    None => self.fail(&error, what),
+                }
+                false
+            }
         }
-        result.unwrap_or(false)
     }
 
     fn refresh_some(&mut self) -> anyhow::Result<bool> {
@@ -244,22 +314,27 @@ impl IndexThread {
             return;
         }
         if let Err(error) = self.commit() {
-            tracing::error!(%error, "the index could not be committed; trying again with the next change");
-            self.since = Instant::now();
+            self.fail(&error, "the index could not be committed");
         }
     }
 
     fn commit(&mut self) -> anyhow::Result<()> {
         self.commit_at(self.sequence)?;
-        self.store.trim_changes(self.sequence)?;
+        if let Err(error) = self.store.trim_changes(self.sequence) {
+            // They are forgotten with the next ones.
+            tracing::warn!(%error, "changes that the index has could not be forgotten");
+        }
         Ok(())
     }
 
     fn commit_at(&mut self, sequence: u64) -> anyhow::Result<()> {
-        self.writer.commit(sequence)?;
+        self.writer()?.commit(sequence)?;
         (self.pending, self.refreshed) = (0, 0);
         self.shared.indexed.store(self.searcher.documents(), Ordering::Relaxed);
         self.shared.index_sequence.store(sequence, Ordering::Release);
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use super::*;
+use crate::metrics::Step;
+use crate::store::family::Memory;
+use crate::store::value::{StoredPage, pack};
+use crate::store::write::{self, MadePage, Write};
+use anthill_agent::io::{Commit, IndexAction};
+use anthill_crawler::canon::Rules;
+use anthill_index::Settings;
+use crossbeam_channel::{Receiver, unbounded};
+use std::path::Path;
+
+struct Bench {
+    thread: IndexThread,
+    writer: write::Writer,
+    ops: Vec<IndexOp>,
+}
+
+fn bench(dir: &Path) -> Bench {
+    let store = Arc::new(Store::open(&dir.join("db"), Memory::default()).unwrap());
+    let index = Index::open(&dir.join("index"), Settings::default()).unwrap();
+    let metrics = Arc::new(Metrics::new());
+    let (_, inbox): (Sender<ToIndexer>, Receiver<ToIndexer>) = unbounded();
+    let thread = IndexThread {
+        writer: Some(index.writer().unwrap()),
+        searcher: index.searcher(),
+        sequence: index.last_seq().unwrap().unwrap_or(0),
+        index,
+        retry_at: Instant::now(),
+        store: Arc::clone(&store),
+        inbox,
+        shared: Arc::new(Shared::default()),
+        indexing: metrics.step(Step::Index),
+        metrics,
+        commit_after: Duration::from_secs(60),
+        commit_changes: 1_000,
+        pending: 0,
+        refreshed: 0,
+        since: Instant::now(),
+    };
+    Bench { thread, writer: write::Writer::new(store).unwrap(), ops: Vec::new() }
+}
+
+impl Bench {
+    /// Writes pages to the store; what the index is to do about them waits in `ops`.
+    fn store(&mut self, numbers: std::ops::Range<u32>) {
+        let mut compressor = zstd::bulk::Compressor::new(1).unwrap();
+        for n in numbers {
+            let canon = Rules::default().canonical(&format!("http://a.test/{n}"), None).unwrap();
+            let url = canon.url().to_owned();
+            let plain = Arc::new(StoredDocument {
+                url: url.clone(),
+                host: "a.test".into(),
+                site: "a.test".into(),
+                text: format!("ants and number{n}"),
+                ..StoredDocument::default()
+            });
+            let page = StoredPage { url, ..StoredPage::default() };
+            let made = MadePage {
+                page: pack(&page, &mut compressor).unwrap(),
+                document: pack(plain.as_ref(), &mut compressor).unwrap(),
+                inlinks: Vec::new(),
+                plain,
+                body_bytes: 10,
+            };
+            let record = crate::worker::make::first_record(&canon, &Default::default(), 200, 5);
+            let commit = Commit {
+                record: Some((canon.url_id(), Box::new(record))),
+                index: IndexAction::Put,
+                ..Commit::default()
+            };
+            let write = Write { commit: Box::new(commit), made: Some(Box::new(made)) };
+            self.ops.extend(self.writer.write(&[write]).unwrap().index);
+        }
+    }
+
+    fn follow(&mut self) {
+        self.ops.drain(..).for_each(|op| self.thread.follow(op));
+    }
+
+    fn documents(&self) -> u64 {
+        self.thread.searcher.documents()
+    }
+}
+
+#[test]
+fn what_a_writer_that_failed_has_lost_is_read_from_the_store_by_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = bench(dir.path());
+    bench.store(0..3);
+    bench.follow();
+    bench.thread.commit_or_say();
+    assert_eq!(bench.documents(), 3);
+
+    let (place, away) = (dir.path().join("index"), dir.path().join("away"));
+    std::fs::rename(&place, &away).unwrap();
+    bench.store(3..6);
+    bench.follow();
+    bench.thread.commit_or_say();
+    assert!(bench.thread.writer.is_none(), "nothing can be written where the folder is gone");
+    bench.store(6..8);
+    bench.follow();
+    bench.thread.recover();
+    assert!(bench.thread.writer.is_none());
+    assert_eq!(bench.documents(), 3);
+
+    // One more is on its way to the thread when it reads the store: it must not be there twice.
+    bench.store(8..9);
+    std::fs::rename(&away, &place).unwrap();
+    bench.thread.recover();
+    bench.follow();
+    bench.thread.commit_or_say();
+    assert_eq!(bench.documents(), 9);
+    assert_eq!(bench.thread.index.last_seq().unwrap(), Some(9));
+    assert_eq!(bench.thread.store.changes_after(0).count(), 0, "and only then it is forgotten there");
+}
+
+#[test]
+fn an_index_that_follows_the_store_commits_on_its_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = bench(dir.path());
+    bench.store(0..7);
+    bench.thread.commit_changes = 3;
+    assert_eq!(bench.thread.catch_up().unwrap(), 7);
+    assert_eq!((bench.documents(), bench.thread.sequence, bench.thread.pending), (7, 7, 0));
+}
