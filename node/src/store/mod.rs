@@ -4,9 +4,11 @@
 //! counters and what they count change in one atomic batch.
 
 mod admit;
+mod error;
 pub mod family;
 pub mod intact;
 pub mod key;
+mod queue;
 pub mod recent;
 pub mod value;
 pub mod write;
@@ -14,16 +16,15 @@ pub mod write;
 #[cfg(test)]
 mod tests;
 
-use anthill_crawler::record::{
-    CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, UrlRecord,
-};
-use anthill_crawler::time::Instant;
+use anthill_crawler::record::{CrawlId, CrawlRecord, HostRecord, RobotsRecord, UrlRecord};
 use anthill_protocol::key::{HostId, SiteId, UrlId};
-use anthill_protocol::wire::{Versioned, WireError, decode, encode};
+use anthill_protocol::wire::{Versioned, decode};
+pub use error::StoreError;
+use error::{damaged, remedy};
 use family::{FAMILIES, Family, Memory};
 use rocksdb::{Cache, ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch};
 use std::path::{Path, PathBuf};
-use value::{Change, PermitRecord, StoredDocument, StoredPage, Totals, unpack};
+use value::{Change, StoredDocument, StoredPage, Totals, unpack};
 
 /// Version of the layout; a store of another version is refused.
 const FORMAT: u8 = 2;
@@ -33,71 +34,6 @@ const FORMAT_KEY: &[u8] = b"format";
 const TOTALS_KEY: &[u8] = b"totals";
 /// Key prefix of a crawl's counts in `meta`, followed by its number.
 const COUNTS_KEY: &[u8] = b"crawl/";
-/// Entries of one host's queue that `find_queued` reads at most; beyond, it says that it does not know.
-const FIND_LIMIT: usize = 200_000;
-
-/// What can go wrong with the store.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// RocksDB says no: disk full, permissions, damage.
-    #[error("the store in {path} cannot be used: {source}. {remedy}")]
-    Database {
-        /// Its folder.
-        path: PathBuf,
-        /// RocksDB's word.
-        source: rocksdb::Error,
-        /// What to do.
-        remedy: &'static str,
-    },
-    /// Written by another version.
-    #[error(
-        "the store in {path} has format {found}, this program knows {FORMAT}: use the version that wrote it, or export and import"
-    )]
-    Format {
-        /// Its folder.
-        path: PathBuf,
-        /// What it says.
-        found: u8,
-    },
-    /// A value that cannot be understood.
-    #[error(
-        "a damaged value in {family}: {source}. Restore the data folder from a copy, or start with a new one"
-    )]
-    Damaged {
-        /// Where.
-        family: &'static str,
-        /// Why.
-        source: WireError,
-    },
-}
-
-impl StoreError {
-    /// Whether there is no room on the disk.
-    pub fn disk_full(&self) -> bool {
-        matches!(self, StoreError::Database { source, .. } if {
-            let text = source.to_string();
-            text.contains("No space left") || text.contains("NoSpace")
-        })
-    }
-
-    /// Whether what is asked for is damaged, rather than out of reach for now.
-    pub fn is_damage(&self) -> bool {
-        match self {
-            StoreError::Damaged { .. } => true,
-            StoreError::Database { source, .. } => source.to_string().contains("Corruption"),
-            StoreError::Format { .. } => false,
-        }
-    }
-
-    /// Why nothing can be written, in a few words.
-    pub fn why_unwritten(&self) -> &'static str {
-        match self {
-            _ if self.disk_full() => "disk full",
-            _ if self.is_damage() => "the store is damaged",
-            _ => "the store cannot be written",
-        }
-    }
-}
 
 type Result<T> = std::result::Result<T, StoreError>;
 /// Key and value.
@@ -302,82 +238,6 @@ impl Store {
         self.db.delete_cf(self.cf(Family::Stale), id.bytes()).map_err(|e| self.failed(e))
     }
 
-    /// Entries of a host's queue at `level` with a number greater than `after`, at most `limit`, and whether
-    /// there are more.
-    pub fn front(&self, host: HostId, level: u8, after: u64, limit: usize) -> Result<(Vec<QueueItem>, bool)> {
-        let mut prefix = host.bytes().to_vec();
-        prefix.push(level);
-        let from = key::queue(&QueueKey { host, level, seq: after.saturating_add(1) });
-        let mut items = Vec::new();
-        for entry in self.range(Family::Queue, &prefix, &from) {
-            let (k, v) = entry?;
-            if items.len() == limit {
-                return Ok((items, true));
-            }
-            let Some(key) = key::read_queue(&k) else { continue };
-            let entry: QueueEntry = decode(&v).map_err(|e| damaged(Family::Queue, e))?;
-            let id = UrlId::of(host.site(), &entry.url);
-            items.push(QueueItem { key, id, entry });
-        }
-        Ok((items, false))
-    }
-
-    /// The queue entry of a URL, if it waits in its host's queue; `Err(())` inside when the queue is too long to say.
-    pub fn find_queued(&self, host: HostId, url: &str) -> Result<std::result::Result<Option<QueueItem>, ()>> {
-        for (n, entry) in self.range(Family::Queue, host.bytes(), host.bytes()).enumerate() {
-            if n == FIND_LIMIT {
-                return Ok(Err(()));
-            }
-            let (k, v) = entry?;
-            let entry: QueueEntry = decode(&v).map_err(|e| damaged(Family::Queue, e))?;
-            if entry.url == url
-                && let Some(key) = key::read_queue(&k)
-            {
-                return Ok(Ok(Some(QueueItem { key, id: UrlId::of(host.site(), url), entry })));
-            }
-        }
-        Ok(Ok(None))
-    }
-
-    /// Number of entries in a host's queue, counted up to `limit`.
-    pub fn queue_length(&self, host: HostId, limit: usize) -> Result<usize> {
-        let mut count = 0;
-        for entry in self.range(Family::Queue, host.bytes(), host.bytes()).take(limit) {
-            entry?;
-            count += 1;
-        }
-        Ok(count)
-    }
-
-    /// Hosts that have entries, each with its first level and one of its URLs: one seek a host.
-    pub fn hosts_with_queues(&self) -> Result<Vec<(HostId, u8, String)>> {
-        let mut iterator = self.db.raw_iterator_cf(self.cf(Family::Queue));
-        let mut hosts = Vec::new();
-        iterator.seek_to_first();
-        while let (Some(k), Some(v)) = (iterator.key(), iterator.value()) {
-            let Some(key) = key::read_queue(k) else {
-                iterator.next();
-                continue;
-            };
-            let entry: QueueEntry = decode(v).map_err(|e| damaged(Family::Queue, e))?;
-            hosts.push((key.host, key.level, entry.url));
-            match key::after_prefix(key.host.bytes()) {
-                Some(next) => iterator.seek(next),
-                None => break,
-            }
-        }
-        iterator.status().map_err(|e| self.failed(e))?;
-        Ok(hosts)
-    }
-
-    /// When the first scheduled entry is due.
-    pub fn next_due(&self) -> Result<Option<Instant>> {
-        match self.range(Family::Later, &[], &[]).next() {
-            None => Ok(None),
-            Some(entry) => Ok(key::read_later(&entry?.0).map(|(due, _)| due)),
-        }
-    }
-
     /// All crawls, with their counts.
     pub fn crawls(&self) -> Result<Vec<CrawlRecord>> {
         let mut crawls = Vec::new();
@@ -393,35 +253,6 @@ impl Store {
     /// Counts of a crawl.
     pub fn crawl_counts(&self, id: CrawlId) -> Result<CrawlCounts> {
         Ok(self.value(Family::Meta, &counts_key(id))?.unwrap_or_default())
-    }
-
-    /// Writes permits down before they are acted upon.
-    pub fn log_permits(&self, permits: &[(u64, PermitRecord)]) -> Result<()> {
-        let mut batch = WriteBatch::default();
-        for (id, record) in permits {
-            batch.put_cf(self.cf(Family::InFlight), id.to_be_bytes(), encode(record));
-        }
-        self.commit(batch)
-    }
-
-    /// Permits that are outstanding now.
-    pub fn in_flight(&self) -> Result<Vec<PermitRecord>> {
-        self.range(Family::InFlight, &[], &[])
-            .map(|r| decode(&r?.1).map_err(|e| damaged(Family::InFlight, e)))
-            .collect()
-    }
-
-    /// Permits that were outstanding when the last process ended; forgets them.
-    pub fn take_interrupted(&self) -> Result<Vec<PermitRecord>> {
-        let mut batch = WriteBatch::default();
-        let mut records = Vec::new();
-        for entry in self.range(Family::InFlight, &[], &[]) {
-            let (k, v) = entry?;
-            records.push(decode(&v).map_err(|e| damaged(Family::InFlight, e))?);
-            batch.delete_cf(self.cf(Family::InFlight), k);
-        }
-        self.commit(batch)?;
-        Ok(records)
     }
 
     /// What the index has yet to learn after `sequence`.
@@ -490,23 +321,6 @@ impl Store {
     }
 }
 
-/// What to do when RocksDB says this.
-fn remedy(source: &rocksdb::Error) -> &'static str {
-    let text = source.to_string();
-    // "block" is in the text of damage: whether it is a lock is asked last.
-    if text.contains("Corruption") {
-        "It is damaged: restore the folder from a copy, or move it away and start with a new one"
-    } else if text.contains("lock ") {
-        "Another anthill works on this data: stop it, or give this one its own --data"
-    } else {
-        "Check that the folder can be written and the disk has room"
-    }
-}
-
 fn counts_key(id: CrawlId) -> Vec<u8> {
     [COUNTS_KEY, &id.0.to_be_bytes()].concat()
-}
-
-fn damaged(family: Family, source: WireError) -> StoreError {
-    StoreError::Damaged { family: family.name(), source }
 }

@@ -1,0 +1,85 @@
+//! Links: which of them are offered to the agent, and what they say of their targets.
+
+use super::Workshop;
+use super::page::first;
+use crate::store::write::{Inlink, link_fingerprint, url_fingerprint};
+use anthill_agent::io::FoundLink;
+use anthill_crawler::canon::{Canon, Ids};
+use anthill_crawler::filter::Verdict;
+use anthill_crawler::map::Set;
+use anthill_crawler::parse::Page;
+use anthill_protocol::key::{SiteId, UrlId};
+use foldhash::fast::FixedState;
+use std::hash::BuildHasher;
+use url::{Position, Url};
+
+/// Anchor text kept of a link to another site, in characters.
+const MAX_ANCHOR: usize = 100;
+
+impl Workshop {
+    /// Links to be admitted (each target once, none admitted lately), and links from here to other sites. Takes the
+    /// links out of the page.
+    pub fn links(&self, page: &mut Page, url: &Url, from: SiteId) -> (Vec<FoundLink>, Vec<Inlink>) {
+        let mut found = Vec::new();
+        let mut inlinks = Vec::new();
+        // By text first: four links in five of a page lead where another one did.
+        let mut texts: Set<u64> = Set::default();
+        let mut targets = Set::default();
+        let hasher = FixedState::default();
+        for link in std::mem::take(&mut page.links) {
+            if page.robots.nofollow || !link.is_endorsed() {
+                continue;
+            }
+            let first = texts.insert(hasher.hash_one(&link.url[..Position::AfterQuery]));
+            if !first && link.url.host() == url.host() {
+                continue;
+            }
+            let Ok(target) = self.canon.of_url(link.url) else { continue };
+            let ids = target.ids();
+            if ids.site != from {
+                let inlink = inlink(ids.url, from, &link.anchor);
+                if !self.recent_links.contains(link_fingerprint(&inlink)) {
+                    inlinks.push(inlink);
+                }
+            }
+            if !self.recent_urls.contains(url_fingerprint(&ids.url))
+                && targets.insert(ids.url)
+                && let Some(link) = self.found_as(target, ids, false)
+            {
+                found.push(link);
+            }
+        }
+        (found, inlinks)
+    }
+
+    /// A canonical URL as the agent wants it, unless filters drop it.
+    pub(super) fn found(&self, target: Canon, sitemap: bool) -> Option<FoundLink> {
+        let ids = target.ids();
+        self.found_as(target, ids, sitemap)
+    }
+
+    fn found_as(&self, target: Canon, ids: Ids, sitemap: bool) -> Option<FoundLink> {
+        let doubtful = match self.filters.check(&target) {
+            Verdict::Pass => false,
+            Verdict::Doubtful(_) => true,
+            Verdict::Drop(_) if sitemap => false,
+            Verdict::Drop(_) => return None,
+        };
+        Some(FoundLink {
+            id: ids.url,
+            host: ids.host,
+            host_name: target.host().to_owned(),
+            site_name: target.site().to_owned(),
+            url: target.into_url(),
+            doubtful,
+            nofollow: false,
+            sitemap,
+        })
+    }
+}
+
+fn inlink(target: UrlId, from: SiteId, anchor: &str) -> Inlink {
+    let anchor: String = anchor.chars().take(MAX_ANCHOR).collect();
+    let hash: [u8; 4] = first(blake3::hash(anchor.as_bytes()).as_bytes());
+    Inlink { target, from, anchor, anchor_hash: u32::from_be_bytes(hash) }
+}

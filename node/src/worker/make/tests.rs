@@ -1,0 +1,61 @@
+use super::*;
+use crate::metrics::Step;
+use crate::store::value::{StoredPage, unpack};
+use anthill_crawler::filter::FilterSettings;
+
+fn workshop() -> Workshop {
+    let metrics = Arc::new(Metrics::new());
+    Workshop {
+        canon: Rules::default(),
+        filters: Filters::new(FilterSettings { year: 2026, ..FilterSettings::default() }),
+        extractions: Map::default(),
+        agent: "anthill".into(),
+        recent_urls: Arc::new(RecentSet::new(4)),
+        recent_links: Arc::new(RecentSet::new(4)),
+        parsing: metrics.step(Step::Parse),
+        metrics,
+    }
+}
+
+fn made(body: &str) -> Product {
+    let workshop = workshop();
+    let canon = workshop.canon.canonical("http://a.test/x/", None).unwrap();
+    let received = Received {
+        status: 200,
+        headers: vec![("content-type".into(), b"text/html; charset=utf-8".to_vec())],
+        body: body.as_bytes().to_vec(),
+        truncated: false,
+        remote: None,
+    };
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL).unwrap();
+    workshop.page(canon.url_id(), canon.url(), &canon.to_url(), received, 1_000_000, &mut compressor)
+}
+
+#[test]
+fn a_page_that_asks_not_to_be_archived_keeps_its_text_but_not_its_body() {
+    let page =
+        made("<meta name=robots content='noarchive, nosnippet'><title>t</title><p>words").page.unwrap();
+    let stored: StoredPage = unpack(&page.page).unwrap();
+    assert!(stored.noarchive && stored.body.is_empty());
+    assert!(page.plain.nosnippet && page.plain.text.contains("words"));
+    let page = made("<title>t</title><p>words").page.unwrap();
+    assert!(!unpack::<StoredPage>(&page.page).unwrap().body.is_empty());
+}
+
+#[test]
+fn each_target_is_offered_once_and_links_that_are_not_vouched_for_are_not() {
+    let links = made(
+        "<a href=y rel=nofollow>1</a><a href=y>2</a><a href='y#f'>3</a><a href=//b.test/>4</a>\
+         <a href=z rel=ugc>5</a><a href=w.png>6</a>",
+    )
+    .links;
+    let urls: Vec<_> = links.iter().map(|l| l.url.as_str()).collect();
+    assert_eq!(urls, ["http://a.test/x/y", "http://b.test/"]);
+}
+
+#[test]
+fn links_to_other_sites_count_for_their_targets_and_links_within_a_site_do_not() {
+    let page = made("<a href=y>own</a><a href=//b.test/>theirs</a><a href=//c.test/ rel=nofollow>no</a>");
+    let inlinks = page.page.unwrap().inlinks;
+    assert_eq!(inlinks.iter().map(|l| l.anchor.as_str()).collect::<Vec<_>>(), ["theirs"]);
+}
