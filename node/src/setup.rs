@@ -104,6 +104,8 @@ pub fn index(settings: &Settings) -> anthill_index::Settings {
     index.ranking.weights.headings = ranking.headings;
     index.ranking.weights.anchors = ranking.anchors;
     index.ranking.weights.url = ranking.url;
+    index.ranking.phrase = ranking.phrase;
+    index.ranking.language_share = ranking.language_share;
     index.ranking.inlinks = ranking.inlinks;
     index.ranking.language = ranking.language;
     index.ranking.all_words = ranking.all_words;

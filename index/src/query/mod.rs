@@ -7,7 +7,7 @@
 //! | `"some words"` | must be in the page, one after the other |
 //! | `-word`, `-"some words"`, `-site:x` | must not be |
 //! | `a OR b` | either will do, where one clause stands |
-//! | `site:example.org` | registrable domain (a host's name will do too) |
+//! | `site:example.org` | registrable domain (a host's name will do too), in any script |
 //! | `host:docs.example.org` | host, with or without its port |
 //! | `lang:es` | the page's language |
 //! | `title:word`, `title:"some words"` | in the title |

@@ -4,6 +4,7 @@ use super::{Atom, Clause, Occur, Query};
 use crate::analysis::floor;
 use crate::analysis::fold::{Class, class};
 use crate::analysis::stem::code;
+use unicode_normalization::char::is_combining_mark;
 
 /// Bytes of a query that are read. An abstract of a paper pasted as a query fits.
 pub const MAX_QUERY_BYTES: usize = 8192;
@@ -219,15 +220,25 @@ fn tidy(text: &str) -> Option<String> {
     out.contains(begins_word).then_some(out)
 }
 
-/// The name of a site or host, as people write it: a URL will do.
+/// The name of a site or host, as people write it: a URL will do, and a name in any script, which the index has in its
+/// ASCII form.
 fn net_name(value: &str) -> Option<String> {
     let value = value.split_once("://").map_or(value, |(_, rest)| rest);
     let value = value.strip_prefix("*.").unwrap_or(value);
-    let end = value
-        .find(|c: char| !(begins_word(c) || matches!(c, '.' | '-' | '_' | ':' | '[' | ']')))
-        .unwrap_or(value.len());
+    let end = value.find(|c| !in_net_name(c)).unwrap_or(value.len());
     let name = value[..end].trim_matches(['.', ':', '-']);
-    name.contains(begins_word).then(|| name.to_lowercase())
+    if name.is_ascii() {
+        return name.contains(begins_word).then(|| name.to_lowercase());
+    }
+    let (host, port) = name.rsplit_once(':').map_or((name, None), |(host, port)| (host, Some(port)));
+    // What is no name in any script finds nothing, as it stands.
+    let host = idna::domain_to_ascii(host).unwrap_or_else(|_| host.to_lowercase());
+    Some(port.map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
+}
+
+/// Whether a character may stand in the name of a host: a letter of any script, with its accents, digits, dots.
+fn in_net_name(c: char) -> bool {
+    begins_word(c) || is_combining_mark(c) || matches!(c, '.' | '-' | '_' | ':' | '[' | ']' | '。' | '．')
 }
 
 /// The beginning of a text, for a note.
@@ -246,6 +257,23 @@ mod tests {
 
     fn clauses(text: &str) -> Vec<(Occur, Vec<Atom>)> {
         Query::parse(text).clauses.into_iter().map(|c| (c.occur, c.any)).collect()
+    }
+
+    #[test]
+    fn hosts_of_other_scripts_are_asked_for_by_their_ascii_form() {
+        for (typed, name) in [
+            ("München.de", "xn--mnchen-3ya.de"),
+            ("mu\u{308}nchen.de", "xn--mnchen-3ya.de"),
+            ("https://bücher.example:8080/a", "xn--bcher-kva.example:8080"),
+            ("例え。テスト", "xn--r8jz45g.xn--zckzah"),
+            ("straße.de", "xn--strae-oqa.de"),
+            ("xn--mnchen-3ya.de", "xn--mnchen-3ya.de"),
+        ] {
+            assert_eq!(clauses(&format!("site:{typed}")), [(Occur::Must, vec![Atom::Site(name.into())])]);
+            assert_eq!(clauses(&format!("-host:{typed}")), [(Occur::Not, vec![Atom::Host(name.into())])]);
+        }
+        let odd = format!("é{}", "a".repeat(1_500));
+        assert_eq!(clauses(&format!("site:{odd}")), [(Occur::Must, vec![Atom::Site(odd)])]);
     }
 
     #[test]

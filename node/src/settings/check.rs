@@ -82,6 +82,9 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
             return fail(key, format!("{low} to {high}, not {value}"));
         }
     }
+    if s.ranking.language_share > 1.0 {
+        return fail("ranking.language_share", format!("0 to 1, not {}", s.ranking.language_share));
+    }
     check_sizes(s, &fail)?;
     check_times(s, &fail)?;
     check_rules(s, &fail)

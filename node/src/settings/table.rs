@@ -203,6 +203,12 @@ pub const KEYS: &[Key] = &[
     ),
     key("ranking.url", Kind::Number, "0.3", "What a match in the words of the URL counts on top."),
     key(
+        "ranking.phrase",
+        Kind::Number,
+        "0.1",
+        "What a phrase counts beside its words: one in quotes, and the parts of a word such as std::vec.",
+    ),
+    key(
         "ranking.all_words",
         Kind::Number,
         "0.2",
@@ -225,6 +231,12 @@ pub const KEYS: &[Key] = &[
         Kind::Number,
         "0.25",
         "A page in a language asked for: its score times 1 + this.",
+    ),
+    key(
+        "ranking.language_share",
+        Kind::Number,
+        "0.01",
+        "A language is searched in when this share of the pages is in it, or when it is asked for.",
     ),
     key(
         "ranking.near_duplicate_bits",

@@ -202,6 +202,8 @@ pub struct Ranking {
     pub anchors: f32,
     /// Match in words of the URL, on top.
     pub url: f32,
+    /// Weight of a phrase.
+    pub phrase: f32,
     /// Weight of the page having all the words.
     pub all_words: f32,
     /// Weight of the title being the query.
@@ -210,6 +212,8 @@ pub struct Ranking {
     pub inlinks: f32,
     /// Weight of the page being in a language asked for.
     pub language: f32,
+    /// Share of the pages that makes a language one that is searched in, 0 to 1.
+    pub language_share: f32,
     /// Bits in which fingerprints of pages shown as one may differ.
     pub near_duplicate_bits: u32,
 }
