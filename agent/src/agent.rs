@@ -15,6 +15,7 @@ use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Admissions in one commit: a sitemap may list 50,000 URLs, and a write of 256 kB is large enough.
@@ -134,10 +135,16 @@ impl Agent {
         let now = now.max(self.now);
         self.now = now;
         match input {
-            Input::Start { hosts, crawls, next_due } => {
+            Input::Start { hosts, crawls, entered, next_due } => {
                 self.frontier.start(now);
-                let queued: Vec<SiteId> = hosts.iter().map(|host| host.id.site()).collect();
-                crawls.into_iter().for_each(|record| self.crawls.restore(record, &queued));
+                let mut sites: BTreeMap<CrawlId, Vec<SiteId>> = BTreeMap::new();
+                for (crawl, site) in entered {
+                    sites.entry(crawl).or_default().push(site);
+                }
+                for record in crawls {
+                    let entered = sites.remove(&record.id).unwrap_or_default();
+                    self.crawls.restore(record, entered.into_iter());
+                }
                 for host in hosts {
                     self.tell(
                         frontier::Input::Stored {
@@ -356,6 +363,7 @@ impl Agent {
         if let Some((_, true, id)) = commit.done {
             self.crawls.tried(id);
         }
+        commit.entered = self.crawls.take_entered();
         commit.crawls.extend(crawl.and_then(|id| self.crawls.write_out(id)));
         about.into_iter().flatten().for_each(|host| self.frontier.hold(host));
         let offers_to = commit.admit.first().map(|a| a.entry.crawl);

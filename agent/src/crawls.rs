@@ -143,7 +143,7 @@ impl Crawl {
 pub struct CrawlView<'a> {
     /// Its record, with the present counts.
     pub record: &'a CrawlRecord,
-    /// Sites it has URLs of, as far as met since the start; without a limit at most [`SITES_COUNTED`].
+    /// Sites it has URLs of; without a limit, as far as met since the start, and at most [`SITES_COUNTED`].
     pub sites: u64,
     /// Requests for its entries that are not done with.
     pub in_flight: u64,
@@ -167,23 +167,21 @@ pub enum Tally {
 pub struct Crawls {
     map: BTreeMap<CrawlId, Crawl>,
     times: BTreeSet<(Instant, CrawlId)>,
+    /// Sites entered and not written down yet.
+    entered: Vec<(CrawlId, SiteId)>,
 }
 
 impl Crawls {
-    /// A crawl as it was written down. `queued` are the sites that have queues: which of them it had entered was not
-    /// written down, so it counts all as entered.
-    pub fn restore(&mut self, record: CrawlRecord, queued: &[SiteId]) {
+    /// A crawl as it was written down, with the sites that it had entered besides those of its seeds.
+    pub fn restore(&mut self, record: CrawlRecord, entered: impl Iterator<Item = SiteId>) {
         let rules = canon::Rules::default();
         let mut crawl = Crawl::new(record);
+        // First, because a seed that was added later may have found no room.
+        crawl.sites.extend(entered);
         for seed in crawl.record.seeds.clone() {
             if let Ok(canon) = rules.canonical(&seed, None) {
                 crawl.reach.extend(canon.host_id(), &seed);
-                crawl.sites.insert(canon.site_id());
-            }
-        }
-        if crawl.record.max_sites.is_some() {
-            for &site in queued {
-                crawl.enter(site);
+                crawl.enter(canon.site_id());
             }
         }
         self.insert(crawl);
@@ -343,7 +341,18 @@ impl Crawls {
 
     /// Whether a URL of this site may be admitted to it; from then on the site counts.
     pub fn enters(&mut self, id: CrawlId, site: SiteId) -> bool {
-        self.map.get_mut(&id).is_some_and(|crawl| crawl.enter(site))
+        let Some(crawl) = self.map.get_mut(&id) else { return false };
+        let before = crawl.sites.len();
+        let enters = crawl.enter(site);
+        if crawl.record.max_sites.is_some() && crawl.sites.len() > before {
+            self.entered.push((id, site));
+        }
+        enters
+    }
+
+    /// Sites that crawls with a limit of them have entered since this was asked last: to be written down.
+    pub fn take_entered(&mut self) -> Vec<(CrawlId, SiteId)> {
+        std::mem::take(&mut self.entered)
     }
 
     /// A seed redirects: what it leads to is a seed too, also for the scope, and stays so after a restart.

@@ -159,12 +159,38 @@ fn a_restored_crawl_keeps_its_scope_limits_and_end() {
     crawls.extend(ID, &link("http://www.b.test/"));
     let record = crawls.write_now(ID).unwrap();
     let mut restored = Crawls::default();
-    restored.restore(record.clone(), &[]);
+    restored.restore(record.clone(), std::iter::empty());
     assert!(restored.reaches(ID, &link("http://x.a.test/"), 1));
     assert!(restored.reaches(ID, &link("http://x.b.test/"), 1));
     assert!(!restored.reaches(ID, &link("http://c.test/"), 1));
     assert_eq!(restored.deadline(), Some(Instant(6_000_000)));
     assert_eq!(restored.timed_out(Instant(6_000_000)), Some(ID));
-    restored.restore(CrawlRecord { ended: Some("enough".into()), ..record }, &[]);
+    restored.restore(CrawlRecord { ended: Some("enough".into()), ..record }, std::iter::empty());
     assert!(!restored.open(ID));
+}
+
+#[test]
+fn sites_that_were_entered_count_after_a_restart_and_seeds_that_found_no_room_do_not() {
+    let spec = CrawlSpec { scope: Scope::Site, max_sites: Some(2), ..CrawlSpec::default() };
+    let mut crawls = begun("http://a.test/", spec);
+    let site = |name: &str| SiteId::of(name);
+    assert!(crawls.enters(ID, site("b.test")) && crawls.enters(ID, site("a.test")));
+    crawls.extend(ID, &link("http://c.test/"));
+    assert!(!crawls.enters(ID, site("c.test")));
+    let entered = crawls.take_entered();
+    assert_eq!(entered, [(ID, site("b.test"))], "seeds are in the record");
+    assert!(crawls.take_entered().is_empty());
+
+    let mut restored = Crawls::default();
+    restored.restore(crawls.write_now(ID).unwrap(), entered.into_iter().map(|(_, site)| site));
+    assert!(restored.enters(ID, site("a.test")) && restored.enters(ID, site("b.test")));
+    assert!(!restored.enters(ID, site("c.test")) && !restored.enters(ID, site("d.test")));
+    assert!(restored.take_entered().is_empty());
+}
+
+#[test]
+fn what_a_crawl_without_a_limit_of_sites_enters_is_not_written_down() {
+    let mut crawls = begun("http://a.test/", CrawlSpec::default());
+    assert!(crawls.enters(ID, SiteId::of("b.test")));
+    assert!(crawls.take_entered().is_empty());
 }

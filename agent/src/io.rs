@@ -9,7 +9,7 @@ use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, Scope, UrlRecord,
 };
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{HostId, UrlId};
+use anthill_protocol::key::{HostId, SiteId, UrlId};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -164,6 +164,8 @@ pub enum Input {
         hosts: Vec<StoredHost>,
         /// All crawls.
         crawls: Vec<CrawlRecord>,
+        /// Sites that crawls with a limit of them have entered, as [`Commit::entered`] told.
+        entered: Vec<(CrawlId, SiteId)>,
         /// When the first scheduled entry is due.
         next_due: Option<Instant>,
     },
@@ -305,6 +307,8 @@ pub struct Commit {
     pub robots: Vec<(HostId, Scheme, RobotsRecord)>,
     /// Crawls that changed, without their counts of `admitted` and `untried`, which are the store's.
     pub crawls: Vec<CrawlRecord>,
+    /// Sites that crawls with a limit of them have entered; of no use when the crawl has ended.
+    pub entered: Vec<(CrawlId, SiteId)>,
 }
 
 /// What the agent asks for.

@@ -359,7 +359,12 @@ pub(crate) fn stored_state(store: &Store, canon: &Rules) -> anyhow::Result<Input
         };
         hosts.push(StoredHost { id, record, first_level });
     }
-    Ok(Input::Start { hosts, crawls: store.crawls()?, next_due: store.next_due()? })
+    Ok(Input::Start {
+        hosts,
+        crawls: store.crawls()?,
+        entered: store.entered()?,
+        next_due: store.next_due()?,
+    })
 }
 
 /// Seeds of the settings, each asked for once in the life of a data folder.

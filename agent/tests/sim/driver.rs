@@ -108,6 +108,7 @@ impl Driver {
         let start = Input::Start {
             hosts: self.store.stored_hosts(),
             crawls: self.store.crawls.values().cloned().collect(),
+            entered: self.store.entered.iter().copied().collect(),
             next_due: self.store.next_due(),
         };
         self.tell(start);

@@ -194,6 +194,28 @@ fn limits_of_depth_sites_and_scope_are_kept() {
 }
 
 #[test]
+fn a_limit_of_sites_holds_over_restarts_also_for_sites_that_are_done() {
+    for seed in 0..10 {
+        let mut dice = Dice(seed);
+        let shape = Shape { hosts: 18, ..QUIET };
+        let web = Web::new(seed, shape);
+        let seeds = vec![web.url(0, 0)];
+        let mut driver = Driver::new(config(20, 0), web, seed);
+        driver.crawl(1, &seeds, CrawlSpec { max_sites: Some(3), ..CrawlSpec::default() });
+        while driver.store.seen.is_empty() {
+            driver.run_inputs(1);
+        }
+        for _ in 0..6 {
+            driver.run_inputs(1 + dice.below(300));
+            driver.crash(ms(dice.below(500)));
+        }
+        assert!(driver.run_until_idle(DAY), "seed {seed}");
+        let sites: BTreeSet<_> = driver.requests.iter().map(|request| request.host.site()).collect();
+        assert!(sites.len() <= 3, "seed {seed}: {}", sites.len());
+    }
+}
+
+#[test]
 fn a_seed_that_redirects_takes_its_scope_along_also_after_a_restart() {
     let mut web = Web::new(2, QUIET);
     web.hosts[0].pages[0].0 = Page::Redirect(5, 0);

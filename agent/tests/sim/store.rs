@@ -5,7 +5,7 @@ use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, UrlRecord,
 };
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{HostId, UrlId};
+use anthill_protocol::key::{HostId, SiteId, UrlId};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
@@ -16,6 +16,7 @@ pub struct Store {
     pub hosts: BTreeMap<HostId, HostRecord>,
     pub robots: BTreeMap<(HostId, Scheme), RobotsRecord>,
     pub crawls: BTreeMap<CrawlId, CrawlRecord>,
+    pub entered: BTreeSet<(CrawlId, SiteId)>,
     pub due: BTreeMap<(Instant, UrlId), (HostId, u8, QueueEntry)>,
     /// By run and permit.
     pub in_flight: BTreeMap<(u32, u64), Permit>,
@@ -65,6 +66,7 @@ impl Store {
             record.untried = known.untried;
             *known = record;
         }
+        self.entered.extend(commit.entered);
         for admission in commit.admit {
             if !self.seen.insert(admission.id) && !admission.force {
                 continue;

@@ -36,6 +36,8 @@ pub enum Family {
     InFlight,
     /// Crawls: `CrawlId` → `CrawlRecord`.
     Crawls,
+    /// Sites that crawls with a limit of them have entered: `CrawlId` ‖ `SiteId` → nothing.
+    Entered,
     /// Exclusions: pattern and scope → JSON.
     Exclusions,
     /// First page with a body: digest → `UrlId`.
@@ -43,7 +45,7 @@ pub enum Family {
 }
 
 /// All of them.
-pub const FAMILIES: [Family; 16] = [
+pub const FAMILIES: [Family; 17] = [
     Family::Meta,
     Family::Seen,
     Family::Urls,
@@ -58,6 +60,7 @@ pub const FAMILIES: [Family; 16] = [
     Family::Stale,
     Family::InFlight,
     Family::Crawls,
+    Family::Entered,
     Family::Exclusions,
     Family::Digests,
 ];
@@ -80,6 +83,7 @@ impl Family {
             Family::Stale => "stale",
             Family::InFlight => "in_flight",
             Family::Crawls => "crawls",
+            Family::Entered => "entered",
             Family::Exclusions => "exclusions",
             Family::Digests => "digests",
         }

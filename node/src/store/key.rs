@@ -1,6 +1,6 @@
 //! How keys are laid out in bytes: always big-endian, so that order on disk is order in meaning.
 
-use anthill_crawler::record::QueueKey;
+use anthill_crawler::record::{CrawlId, QueueKey};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, UrlId};
 
@@ -42,6 +42,20 @@ pub fn inlink(target: &UrlId, from: SiteId, anchor_hash: u32) -> [u8; 28] {
     bytes[16..24].copy_from_slice(from.bytes());
     bytes[24..].copy_from_slice(&anchor_hash.to_be_bytes());
     bytes
+}
+
+/// crawl ‖ site.
+pub fn entered(crawl: CrawlId, site: SiteId) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&crawl.0.to_be_bytes());
+    bytes[4..].copy_from_slice(site.bytes());
+    bytes
+}
+
+/// The inverse of [`entered`].
+pub fn read_entered(bytes: &[u8]) -> Option<(CrawlId, SiteId)> {
+    let crawl = u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?);
+    Some((CrawlId(crawl), SiteId::from_bytes(bytes.get(4..)?.try_into().ok()?)))
 }
 
 /// host ‖ 0 (http) or 1 (https).

@@ -250,6 +250,12 @@ impl Store {
         Ok(crawls)
     }
 
+    /// Sites that crawls with a limit of them have entered.
+    pub fn entered(&self) -> Result<Vec<(CrawlId, SiteId)>> {
+        let keys = self.range(Family::Entered, &[], &[]);
+        keys.filter_map(|r| r.map(|(k, _)| key::read_entered(&k)).transpose()).collect()
+    }
+
     /// Counts of a crawl.
     pub fn crawl_counts(&self, id: CrawlId) -> Result<CrawlCounts> {
         Ok(self.value(Family::Meta, &counts_key(id))?.unwrap_or_default())

@@ -6,7 +6,7 @@ use super::value::{PermitRecord, StoredDocument, StoredPage, pack};
 use super::write::{IndexOp, Inlink, MadePage, Write, Writer};
 use super::{Store, StoreError};
 use anthill_agent::io::{Admission, Commit, IndexAction, PermitId};
-use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry, QueueKey, UrlRecord, UrlState};
+use anthill_crawler::record::{CrawlId, CrawlRecord, EntryKind, QueueEntry, QueueKey, UrlRecord, UrlState};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, UrlId};
 use std::sync::Arc;
@@ -340,4 +340,22 @@ fn what_the_disk_damaged_is_told_and_passed_over_and_nothing_else_is_lost() {
     assert_eq!(damaged, 3);
     assert_eq!(whole.len(), 27);
     assert!(urls.iter().filter(|url| whole.contains(url)).eq(&whole), "in order, each once");
+}
+
+#[test]
+fn sites_that_a_crawl_entered_are_known_until_it_has_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut writer) = open(dir.path());
+    let sites = ["a.test", "b.test"].map(SiteId::of);
+    let write = |entered, crawls| Write {
+        commit: Box::new(Commit { entered, crawls, ..Commit::default() }),
+        made: None,
+    };
+    let entered = vec![(CrawlId(1), sites[0]), (CrawlId(2), sites[0]), (CrawlId(2), sites[1])];
+    writer.write(&[write(entered, Vec::new())]).unwrap();
+    assert_eq!(store.entered().unwrap().len(), 3);
+    let ended =
+        |id| CrawlRecord { id, max_sites: Some(2), ended: Some("enough".into()), ..CrawlRecord::default() };
+    writer.write(&[write(Vec::new(), vec![ended(CrawlId(2))])]).unwrap();
+    assert_eq!(store.entered().unwrap(), [(CrawlId(1), sites[0])]);
 }

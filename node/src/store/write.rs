@@ -328,6 +328,14 @@ impl Writer {
             draft.touched.insert(crawl.id);
             self.totals.crawls = self.totals.crawls.max(crawl.id.0);
         }
+        for &(crawl, site) in &commit.entered {
+            draft.batch.put_cf(store.cf(Family::Entered), key::entered(crawl, site), []);
+        }
+        for crawl in commit.crawls.iter().filter(|crawl| crawl.ended.is_some() && crawl.max_sites.is_some()) {
+            let after = CrawlId(crawl.id.0.saturating_add(1));
+            let [from, to] = [crawl.id, after].map(|id| key::entered(id, SiteId::from_bytes([0; 8])));
+            draft.batch.delete_range_cf(store.cf(Family::Entered), from, to);
+        }
         Ok(())
     }
 
