@@ -1,10 +1,10 @@
 //! What an answer means for a host: the end of a request, and a robots.txt.
 
 use super::address::{self, AddressKey};
-use super::outcome::{self, ForHost, ForRules, MAX_ROBOTS_HOPS, Trouble};
+use super::outcome::{self, ForHost, ForRules, MAX_ADDRESSES, MAX_ROBOTS_HOPS, Trouble};
 use super::rules::{LIFETIME, Pair, Rules};
 use super::state::{Flight, State};
-use super::{Effect, End, Errand, PermitId, Scheme, Work};
+use super::{Effect, End, Errand, Failure, PermitId, Scheme, Work};
 use crate::record::{RobotsAnswer, RobotsRecord};
 use crate::time::Instant;
 use anthill_protocol::key::HostId;
@@ -63,6 +63,12 @@ impl State {
             return;
         }
         let at = at.max(flight.given).min(now);
+        // However many addresses there are said to be.
+        let exhausted = self.hosts.get(&flight.host).is_none_or(|host| host.elsewhere >= MAX_ADDRESSES);
+        let end = match end {
+            End::Failed(Failure::Address) if exhausted => End::Failed(Failure::Connect),
+            end => end,
+        };
         let for_host = match flight.work {
             Work::Entry { .. } => outcome::of_entry(&end).1,
             Work::Robots(_) => outcome::of_robots(&end).1,
@@ -99,6 +105,7 @@ impl State {
                 match end {
                     End::Response { bytes, .. } => {
                         host.pace.reached = true;
+                        host.elsewhere = 0;
                         host.counts.bytes = host.counts.bytes.saturating_add(bytes);
                     }
                     _ => host.counts.failed = host.counts.failed.saturating_add(1),
@@ -107,9 +114,14 @@ impl State {
             match for_host {
                 ForHost::Well => host.pace.well(),
                 ForHost::Same => {}
+                ForHost::Elsewhere => {
+                    host.elsewhere = host.elsewhere.saturating_add(1);
+                    host.located_until = Instant::ZERO;
+                }
                 ForHost::SlowDown => host.pace.strained(),
                 ForHost::BackOff(asked) => {
                     host.trouble = trouble;
+                    host.elsewhere = 0;
                     host.pace.failed(at, asked, &self.config, &mut self.rng);
                 }
             }

@@ -138,6 +138,8 @@ pub struct Host {
     pub busy: u32,
     /// Why it failed last.
     pub trouble: Trouble,
+    /// Addresses in a row that could not be connected to, while it has others.
+    pub elsewhere: u8,
     /// A request is in flight.
     pub in_flight: bool,
     /// Its record is known.
@@ -165,6 +167,7 @@ impl Host {
             place: Place::Nowhere,
             busy: 0,
             trouble: Trouble::None,
+            elsewhere: 0,
             in_flight: false,
             loaded: false,
             loading: false,

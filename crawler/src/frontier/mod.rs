@@ -83,6 +83,8 @@ pub enum End {
 pub enum Failure {
     /// No connection: refused, reset, unreachable.
     Connect,
+    /// No connection at this address, but the host has another, which it is to be looked up for.
+    Address,
     /// Connect, first byte or total time ran out.
     Timeout,
     /// TLS: handshake or certificate.
@@ -99,7 +101,7 @@ impl Failure {
     /// The word that records keep.
     pub fn word(self) -> &'static str {
         match self {
-            Failure::Connect => "connect",
+            Failure::Connect | Failure::Address => "connect",
             Failure::Timeout => "timeout",
             Failure::Tls => "tls",
             Failure::Protocol => "protocol",

@@ -9,6 +9,8 @@ pub const MAX_ATTEMPTS: u8 = 5;
 pub const MAX_HOPS: u8 = 10;
 /// Redirects of a robots.txt that are followed (RFC 9309 section 2.3.1.2).
 pub const MAX_ROBOTS_HOPS: u8 = 5;
+/// Addresses of a host that are tried one after the other before it counts as failed.
+pub const MAX_ADDRESSES: u8 = 4;
 /// `Retry-After` is believed up to this: a day, after which asking once is no burden.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(86_400);
 
@@ -40,6 +42,8 @@ pub enum ForHost {
     Well,
     /// Nothing changes.
     Same,
+    /// It is looked up again, for it has another address; at most [`MAX_ADDRESSES`] times in a row.
+    Elsewhere,
     /// It answers, with trouble: its delay grows for a while.
     SlowDown,
     /// It is left alone for a while, at least as long as it asked for.
@@ -61,6 +65,7 @@ pub fn of_entry(end: &End) -> (ForUrl, ForHost) {
         },
         End::Failed(failure) => match failure {
             Failure::Connect => (ForUrl::PutBack, ForHost::BackOff(None)),
+            Failure::Address => (ForUrl::Untouched, ForHost::Elsewhere),
             Failure::Timeout | Failure::Tls | Failure::Protocol | Failure::Broken => {
                 (ForUrl::Retry, ForHost::SlowDown)
             }
@@ -94,6 +99,7 @@ pub fn of_robots(end: &End) -> (ForRules, ForHost) {
             429 | 500..=599 => (ForRules::Unavailable, ForHost::BackOff(retry_after.map(believed))),
             _ => (ForRules::Missing, ForHost::Well),
         },
+        End::Failed(Failure::Address) => (ForRules::Untouched, ForHost::Elsewhere),
         End::Failed(_) => (ForRules::Unavailable, ForHost::BackOff(None)),
         End::Expired => (ForRules::Untouched, ForHost::Same),
     }
@@ -185,6 +191,7 @@ mod tests {
         }
         assert_eq!(of_entry(&End::Expired), (ForUrl::Untouched, ForHost::Same));
         assert_eq!(of_entry(&End::Failed(Failure::Connect)), (ForUrl::PutBack, ForHost::BackOff(None)));
+        assert_eq!(of_entry(&End::Failed(Failure::Address)), (ForUrl::Untouched, ForHost::Elsewhere));
         assert_eq!(of_entry(&End::Failed(Failure::AddressRefused)), (ForUrl::Failed, ForHost::Same));
     }
 
@@ -199,6 +206,7 @@ mod tests {
         for failure in [Failure::Connect, Failure::Timeout, Failure::Tls, Failure::AddressRefused] {
             assert_eq!(of_robots(&End::Failed(failure)), (ForRules::Unavailable, ForHost::BackOff(None)));
         }
+        assert_eq!(of_robots(&End::Failed(Failure::Address)), (ForRules::Untouched, ForHost::Elsewhere));
         assert_eq!(of_robots(&End::Expired), (ForRules::Untouched, ForHost::Same));
     }
 }

@@ -1,5 +1,7 @@
 //! The frontier as a whole, driven by hand.
 
+use super::outcome::MAX_ADDRESSES;
+use super::queue::Ready;
 use super::queue::tests::item;
 use super::*;
 use crate::record::{RobotsAnswer, RobotsRecord};
@@ -252,6 +254,36 @@ fn a_host_that_answered_and_then_refuses_is_tried_once_more_and_its_queue_put_of
         matches!(effect, Effect::Drop { reason: Dropped::HostDown { given_up: false, .. }, .. })
     });
     assert_eq!(put_off.count(), 9 - 3);
+}
+
+#[test]
+fn a_host_with_another_address_is_asked_there_within_its_delay_and_not_for_ever() {
+    let config =
+        Config { ip_delay: Duration::from_secs(7), host_delay: Duration::from_secs(2), ..Config::default() };
+    let mut state = state(config);
+    let first = ready(&mut state, "a.test", &[(1, "/1")], RobotsAnswer::Missing);
+    let mut permit = first;
+    let mut now = T;
+    for address in 1..=MAX_ADDRESSES {
+        let end =
+            Input::Ended { permit: permit.id, at: now, end: End::Failed(Failure::Address), remote: None };
+        assert!(tell(&mut state, now, end).is_empty());
+        let flight = state.finish(permit.id).expect("it ended");
+        let Work::Entry { item, tries } = flight.work else { panic!("an entry") };
+        state.put_back(Ready { item, tries }, true, now);
+        now = now + Duration::from_secs(2);
+        assert_eq!(pump(&mut state, now), [Effect::Resolve { host: host("a.test"), name: "a.test".into() }]);
+        let ip = IpAddr::from([127, 0, 1, address]);
+        let found =
+            Input::Resolved { host: host("a.test"), result: Ok((ip, true)), ttl: Duration::from_secs(600) };
+        permit = grant(tell(&mut state, now, found));
+        assert_eq!(permit.address, ip, "another address, whose own delay counts");
+    }
+    let end = Input::Ended { permit: permit.id, at: now, end: End::Failed(Failure::Address), remote: None };
+    tell(&mut state, now, end);
+    let flight = state.finish(permit.id).expect("it ended");
+    assert_eq!(flight.end, Some((now, End::Failed(Failure::Connect))));
+    assert!(state.down(host("a.test"), now).is_some());
 }
 
 #[test]

@@ -8,7 +8,9 @@ use crate::metrics::{FetchOutcome, Metrics};
 use crate::shared::Shared;
 use crate::store::Store;
 use anthill_agent::io::{End, Failure, Input, Made, Permit, PermitId, ResolveFailure, Task};
-use anthill_crawler::fetch::{FetchError, Fetcher, Request, ResolveError, Resolver, Response, Validators};
+use anthill_crawler::fetch::{
+    FetchError, Fetcher, Request, ResolveError, Resolver, Response, Stage, Validators,
+};
 use anthill_crawler::record::UrlRecord;
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::HostId;
@@ -16,6 +18,7 @@ use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
+use url::Position;
 
 /// What is read of a robots.txt: what RFC 9309 section 2.5 asks for, and a little to see that there is more.
 const ROBOTS_BYTES: u64 = 501 << 10;
@@ -130,7 +133,15 @@ impl Fetching {
             Err(error) => {
                 tracing::debug!(url = permit.url, %error, "no response");
                 self.metrics.fetched(outcome(&error));
-                self.end(&permit, ended(&error), None);
+                let unconnected =
+                    matches!(error, FetchError::Connect(_) | FetchError::Timeout(Stage::Connect));
+                let end = match &url[Position::BeforeHost..Position::AfterPort] {
+                    host if unconnected && self.resolver.unreachable(host, permit.address) => {
+                        End::Failed(Failure::Address)
+                    }
+                    _ => ended(&error),
+                };
+                self.end(&permit, end, None);
                 self.nothing(permit.id, previous);
             }
         }

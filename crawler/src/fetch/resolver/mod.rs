@@ -11,8 +11,8 @@ pub use overrides::{Override, OverrideError, Pattern};
 
 use super::{Instant, SendFuture};
 use crate::guard;
-use cache::Cache;
-use std::net::{IpAddr, SocketAddr};
+use cache::{Cache, Known};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const MAX_LOOKUPS: usize = 64;
 const OUTAGE: u32 = 16;
 /// See [`OUTAGE`]; the hosts file answers in less, and so does a name server that is back.
 const OUTAGE_WAIT: Duration = Duration::from_millis(250);
-/// Names whose answers are kept, at most: some 10 MB.
+/// Names whose answers are kept, at most: some 15 MB.
 const MAX_ANSWERS: usize = 0x1_0000;
 /// Answers hold at least so long, whatever their TTL: a host asked every second must not cost a lookup each time.
 const MIN_TTL: Duration = Duration::from_secs(60);
@@ -34,6 +34,8 @@ const MIN_TTL: Duration = Duration::from_secs(60);
 const MAX_TTL: Duration = Duration::from_secs(3_600);
 /// How long a name that does not exist is believed not to.
 const NO_NAME_TTL: Duration = Duration::from_secs(600);
+/// Addresses of one name that are kept, at most: where so many cannot be connected to, it is not the addresses.
+const MAX_KEPT: usize = 4;
 /// Longest name that the DNS can hold (RFC 1035 section 2.3.4, as text).
 const MAX_NAME: usize = 253;
 
@@ -158,8 +160,8 @@ impl Resolver {
             return Ok(Resolved { address, port_override: port, local: true, ttl: MAX_TTL });
         }
         match parsed {
-            url::Host::Ipv4(v4) => self.choose(&[IpAddr::V4(v4)], MAX_TTL),
-            url::Host::Ipv6(v6) => self.choose(&[IpAddr::V6(v6)], MAX_TTL),
+            url::Host::Ipv4(v4) => self.choose(&[IpAddr::V4(v4)]).map(|known| resolved(&known, MAX_TTL)),
+            url::Host::Ipv6(v6) => self.choose(&[IpAddr::V6(v6)]).map(|known| resolved(&known, MAX_TTL)),
             url::Host::Domain(name) => self.resolve_name(name.strip_suffix('.').unwrap_or(&name)).await,
         }
     }
@@ -168,6 +170,19 @@ impl Resolver {
     /// that is not its scheme's own).
     pub fn target(&self, name: &str, port: Option<u16>) -> Option<SocketAddr> {
         self.config.overrides.iter().find(|o| o.pattern.matches(name, port)).map(|o| o.target)
+    }
+
+    /// An address of `host`, as [`Resolver::resolve`] gave it, cannot be connected to: it is the last of its addresses to
+    /// be given again. Whether there is another that has not failed.
+    pub fn unreachable(&self, host: &str, address: IpAddr) -> bool {
+        let Some((name, port)) = overrides::split_port(host) else { return false };
+        match url::Host::parse(&name) {
+            Ok(url::Host::Domain(name)) if self.target(&name, port).is_none() => {
+                let name = name.strip_suffix('.').unwrap_or(&name);
+                self.cache().turn(name, address, Instant::now())
+            }
+            _ => false,
+        }
     }
 
     /// Whether an address that no override gave may be connected to.
@@ -180,21 +195,24 @@ impl Resolver {
             return Err(ResolveError::NoSuchName);
         }
         if let Some((answered, ttl)) = self.cache().get(name, Instant::now()) {
-            return answered.map(|resolved| Resolved { ttl, ..resolved });
+            return answered.map(|known| resolved(&known, ttl));
         }
         // Never closed, so that it fails never; if it did, nobody would answer.
         let permit = self.lookups.acquire().await.map_err(|_| ResolveError::Unavailable)?;
         let answered = self.ask(name).await;
         drop(permit);
-        let answered = answered.and_then(|answer| {
-            if answer.addresses.is_empty() {
-                return Err(ResolveError::NoSuchName);
+        let (answered, ttl) = match answered {
+            Ok(answer) if answer.addresses.is_empty() => {
+                (Err(ResolveError::NoSuchName), ResolveError::NoSuchName.ttl())
             }
-            self.choose(&answer.addresses, answer.ttl.clamp(MIN_TTL, MAX_TTL))
-        });
-        let ttl = answered.map_or_else(ResolveError::ttl, |resolved| resolved.ttl);
-        self.cache().put(name, answered, Instant::now() + ttl);
-        answered
+            Ok(answer) => match self.choose(&answer.addresses) {
+                Ok(known) => (Ok(known), answer.ttl.clamp(MIN_TTL, MAX_TTL)),
+                Err(error) => (Err(error), error.ttl()),
+            },
+            Err(error) => (Err(error), error.ttl()),
+        };
+        self.cache().put(name, answered.clone(), Instant::now() + ttl);
+        answered.map(|known| resolved(&known, ttl))
     }
 
     async fn ask(&self, name: &str) -> Result<Answer, ResolveError> {
@@ -214,19 +232,26 @@ impl Resolver {
         answered
     }
 
-    /// The first address that may be connected to, of the preferred family if there is one.
-    fn choose(&self, addresses: &[IpAddr], ttl: Duration) -> Result<Resolved, ResolveError> {
-        let preferred = |address: &&IpAddr| address.is_ipv4() == (self.config.prefer == Family::V4);
-        let permitted = || addresses.iter().filter(|address| self.permits(**address));
-        let address =
-            permitted().find(preferred).or_else(|| permitted().next()).ok_or(ResolveError::Refused)?;
-        Ok(Resolved { address: *address, port_override: None, local: !guard::public(*address), ttl })
+    /// The addresses that may be connected to, those of the preferred family first.
+    fn choose(&self, addresses: &[IpAddr]) -> Result<Known, ResolveError> {
+        let preferred = |address: &IpAddr| address.is_ipv4() == (self.config.prefer == Family::V4);
+        let mut addresses: Vec<IpAddr> =
+            addresses.iter().copied().filter(|address| self.permits(*address)).collect();
+        addresses.sort_by_key(|address| !preferred(address));
+        addresses.truncate(MAX_KEPT);
+        if addresses.is_empty() { Err(ResolveError::Refused) } else { Ok(Known { addresses, failed: 0 }) }
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
         // A cache is never wrong in the middle of a change.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is told of a name: the address whose turn it is.
+fn resolved(known: &Known, ttl: Duration) -> Resolved {
+    let address = known.addresses.first().copied().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    Resolved { address, port_override: None, local: !guard::public(address), ttl }
 }
 
 #[cfg(test)]

@@ -126,6 +126,26 @@ async fn the_preferred_family_wins_if_it_is_there() {
     assert_eq!(v6.resolve("a.test").await.unwrap().address, ip("2606:4700::1"));
 }
 
+#[tokio::test]
+async fn an_address_that_cannot_be_connected_to_gives_way_to_the_next_that_is_permitted() {
+    let rows: &[(&str, &[&str], u64)] =
+        &[("a.test", &["2606:4700::1", "10.0.0.1", "1.1.1.1", "1.1.1.2"], 1), ("one.test", &["1.1.1.1"], 1)];
+    let overrides = vec!["*.fixed.test=127.0.0.1:1".parse().unwrap()];
+    let resolver = resolver(ResolverConfig { overrides, ..ResolverConfig::default() }, rows);
+    let mut given = Vec::new();
+    for others in [true, true, false] {
+        let found = resolver.resolve("a.test:81").await.unwrap();
+        given.push(found.address);
+        assert_eq!(resolver.unreachable("a.test:81", found.address), others, "{given:?}");
+    }
+    assert_eq!(given, [ip("1.1.1.1"), ip("1.1.1.2"), ip("2606:4700::1")]);
+    assert_eq!(resolver.resolve("a.test").await.unwrap().address, ip("1.1.1.1"), "round again");
+    assert!(resolver.resolve("one.test").await.is_ok());
+    for (host, address) in [("one.test", "1.1.1.1"), ("x.fixed.test", "127.0.0.1"), ("1.1.1.1", "1.1.1.1")] {
+        assert!(!resolver.unreachable(host, ip(address)), "{host}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn answers_hold_for_their_time_within_bounds() {
     let lookup = table(&[("short.test", &["1.1.1.1"], 0), ("long.test", &["1.1.1.1"], 1_000_000)]);
