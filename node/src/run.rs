@@ -59,7 +59,12 @@ pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&settings.data)
         .with_context(|| format!("the data folder {} cannot be made", settings.data.display()))?;
     let _lock = lock(&settings.data)?;
-    runtime.block_on(start(settings))
+    // What servers send keeps a thread busy at times: people who ask this peer do not wait for that.
+    let web = tokio::runtime::Builder::new_multi_thread().thread_name("fetch").enable_all().build()?;
+    let ended = runtime.block_on(start(settings, web.handle().clone()));
+    // What is still being fetched is fetched again.
+    web.shutdown_background();
+    ended
 }
 
 /// One process per data folder: the lock lives as long as the file is open.
@@ -79,7 +84,7 @@ fn lock(data: &Path) -> anyhow::Result<std::fs::File> {
     }
 }
 
-async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
+async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let clock = Clock::start();
     let identity = Identity::load_or_create(&settings.data.join("peer.key"))?;
@@ -140,7 +145,7 @@ async fn start(settings: Arc<Settings>) -> anyhow::Result<ExitCode> {
         metrics: Arc::clone(&metrics),
         contact: settings.contact.is_some(),
     });
-    let fetch_loop = tokio::spawn(Arc::clone(&fetching).run(fetcher_out));
+    let fetch_loop = web.spawn(Arc::clone(&fetching).run(fetcher_out));
 
     let agent = Agent::new(setup::agent(&settings), seed());
     let driver = Driver::new(Wiring {
