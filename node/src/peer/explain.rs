@@ -121,12 +121,14 @@ impl Live {
             UrlState::RobotsDenied => ("excluded".into(), "robots.txt of the site forbids it".into()),
             UrlState::Excluded(why) => ("excluded".into(), why.clone()),
         };
-        if record.failures > 0 && record.next_s.is_some() {
+        // A URL that was put off with its host has failed without a try of its own.
+        let failing = record.failures > 0 || matches!(record.state, UrlState::Failed(_));
+        if failing && record.next_s.is_some() {
             told.state = "scheduled".into();
             told.why = format!("{}; it will be tried again", told.why);
         }
         told.next_at = record.next_s.and_then(rfc3339);
-        told.revisit_at = told.next_at.clone().filter(|_| record.failures == 0);
+        told.revisit_at = told.next_at.clone().filter(|_| !failing);
         told.crawl = Some(u64::from(record.crawl.0));
         told.depth = Some(u32::from(record.depth));
         told.first_seen_at = rfc3339(record.first_seen_s);
