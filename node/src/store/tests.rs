@@ -260,8 +260,12 @@ fn the_least_memory_for_writes_slows_writing_but_never_stops_it() {
         for n in 0..600 {
             let url = format!("http://a.test/{n}");
             let record = Some((id(&url), record(&url, UrlState::Status(200))));
-            let commit =
-                Commit { record, admit: vec![admission(&url, 1)], index: IndexAction::Put, ..Commit::default() };
+            let commit = Commit {
+                record,
+                admit: vec![admission(&url, 1)],
+                index: IndexAction::Put,
+                ..Commit::default()
+            };
             let mut page = made(&url);
             page.page.resize(20_000, n as u8);
             writer.write(&[Write { commit: Box::new(commit), made: Some(page) }]).unwrap();

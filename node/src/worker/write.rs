@@ -84,7 +84,9 @@ impl WriteThread {
         let mut dirty = false;
         let mut written = None;
         loop {
-            if let Some(rest) = written.take().and_then(|at: std::time::Instant| PACE.checked_sub(at.elapsed())) {
+            if let Some(rest) =
+                written.take().and_then(|at: std::time::Instant| PACE.checked_sub(at.elapsed()))
+            {
                 std::thread::sleep(rest);
             }
             let first = match self.inbox.recv_timeout(SYNC_EVERY) {
