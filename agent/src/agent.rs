@@ -184,7 +184,7 @@ impl Agent {
                 for _ in 0..commits {
                     let Some(open) = self.ledger.pop() else { break };
                     open.about.into_iter().flatten().for_each(|host| self.frontier.release(host));
-                    open.offers_to.into_iter().for_each(|id| self.crawls.answered(id));
+                    open.of.into_iter().for_each(|id| self.crawls.committed(id));
                 }
                 self.promoting &= !promoted;
                 self.next_due = next_due;
@@ -367,8 +367,9 @@ impl Agent {
         commit.crawls.extend(crawl.and_then(|id| self.crawls.write_out(id)));
         about.into_iter().flatten().for_each(|host| self.frontier.hold(host));
         let offers_to = commit.admit.first().map(|a| a.entry.crawl);
-        offers_to.into_iter().for_each(|id| self.crawls.offered(id));
-        self.ledger.push(Open { about, offers_to });
+        let of = commit.done.map(|(_, _, id)| id).or(crawl).or(offers_to);
+        of.into_iter().for_each(|id| self.crawls.committing(id));
+        self.ledger.push(Open { about, of });
         outbox.push(Effect::Commit(Box::new(commit)));
     }
 

@@ -83,8 +83,8 @@ struct Crawl {
     pages_in_flight: u64,
     /// Hosts whose next entry waits for one of those to come back.
     parked: BTreeSet<HostId>,
-    /// Commits under way that offer URLs to it.
-    offers: u32,
+    /// Commits of it that are under way: what they offer may be new, and what they bring cannot be found yet.
+    commits: u32,
     /// Commits since the record changed.
     unwritten: Option<usize>,
     /// Bytes of seeds, roughly what writing the record costs.
@@ -101,7 +101,7 @@ impl Crawl {
             flights: 0,
             pages_in_flight: 0,
             parked: BTreeSet::new(),
-            offers: 0,
+            commits: 0,
             unwritten: None,
             weight,
         }
@@ -300,17 +300,17 @@ impl Crawls {
         }
     }
 
-    /// A commit is under way that offers URLs to it.
-    pub fn offered(&mut self, id: CrawlId) {
+    /// A commit of it is under way.
+    pub fn committing(&mut self, id: CrawlId) {
         if let Some(crawl) = self.map.get_mut(&id) {
-            crawl.offers += 1;
+            crawl.commits += 1;
         }
     }
 
     /// One of those is on disk, and what was new is counted.
-    pub fn answered(&mut self, id: CrawlId) {
+    pub fn committed(&mut self, id: CrawlId) {
         if let Some(crawl) = self.map.get_mut(&id) {
-            crawl.offers = crawl.offers.saturating_sub(1);
+            crawl.commits = crawl.commits.saturating_sub(1);
         }
     }
 
@@ -403,7 +403,7 @@ impl Crawls {
 }
 
 fn done(crawl: &Crawl) -> bool {
-    if crawl.over() { crawl.flights == 0 } else { crawl.record.untried == 0 && crawl.offers == 0 }
+    crawl.commits == 0 && if crawl.over() { crawl.flights == 0 } else { crawl.record.untried == 0 }
 }
 
 /// Whether an entry counts against the limit of pages: a page, for the first time.

@@ -124,7 +124,10 @@ fn a_crawl_is_done_when_nothing_untried_is_left_or_it_ended_with_nothing_in_flig
     assert!(!crawls.idle());
     crawls.end(ID, "enough");
     assert!(!crawls.idle(), "one is in flight");
+    crawls.committing(ID);
     crawls.landed(&entry(0).entry, None);
+    assert!(!crawls.idle(), "what came of it is not on disk");
+    crawls.committed(ID);
     assert!(crawls.idle());
     assert!(crawls.end(ID, "again").is_empty());
     assert_eq!(crawls.views().next().unwrap().record.ended.as_deref(), Some("enough"));

@@ -12,8 +12,9 @@ pub type About = [Option<HostId>; 2];
 pub struct Open {
     /// The hosts it is about.
     pub about: About,
-    /// The crawl to which it offers URLs: until it is answered, nobody knows whether any is new.
-    pub offers_to: Option<CrawlId>,
+    /// The crawl it belongs to: until it is answered, nobody knows whether URLs it offers are new, nor can what it brings
+    /// be found.
+    pub of: Option<CrawlId>,
 }
 
 /// Commits that were not answered yet, in order.
