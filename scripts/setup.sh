@@ -6,8 +6,11 @@ set -eu
 # bindgen looks for libclang by these names; ask it where a user might have told us.
 have_libclang() {
     [ -n "${LIBCLANG_PATH:-}" ] && return 0
-    ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* /usr/lib/libclang*.so* /usr/lib64/libclang*.so* \
-        >/dev/null 2>&1
+    for found in /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* /usr/lib/libclang*.so* \
+        /usr/lib64/libclang*.so*; do
+        [ -e "$found" ] && return 0
+    done
+    return 1
 }
 
 missing=""
