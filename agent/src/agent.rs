@@ -135,8 +135,8 @@ impl Agent {
         let now = now.max(self.now);
         self.now = now;
         match input {
-            Input::Start { hosts, crawls, entered, next_due } => {
-                self.frontier.start(now);
+            Input::Start { hosts, interrupted, crawls, entered, next_due } => {
+                self.frontier.start(now, interrupted);
                 let mut sites: BTreeMap<CrawlId, Vec<SiteId>> = BTreeMap::new();
                 for (crawl, site) in entered {
                     sites.entry(crawl).or_default().push(site);

@@ -162,6 +162,8 @@ pub enum Input {
     Start {
         /// Hosts with entries in their queues.
         hosts: Vec<StoredHost>,
+        /// Hosts that an earlier process had permits for that were not done with: it may have asked them.
+        interrupted: Vec<HostId>,
         /// All crawls.
         crawls: Vec<CrawlRecord>,
         /// Sites that crawls with a limit of them have entered, as [`Commit::entered`] told.

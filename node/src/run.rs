@@ -9,6 +9,8 @@ use crate::settings::Settings;
 use crate::setup;
 use crate::shared::Shared;
 use crate::store::Store;
+use crate::store::queue::QueuedHost;
+use crate::store::value::PermitRecord;
 use crate::store::write::Writer;
 use crate::worker::fetch::Fetching;
 use crate::worker::index::{IndexThread, ToIndexer, UNFINISHED};
@@ -158,7 +160,7 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         shared: Arc::clone(&shared),
         last_crawl,
     });
-    let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop.canon)?));
+    let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop.canon, &interrupted)?));
     let _ = driver_in.send(ToDriver::Input(Input::Exclusions(Arc::clone(&exclusions))));
 
     let write_thread = WriteThread {
@@ -348,12 +350,16 @@ fn fresh_index(dir: &Path, settings: &Settings) -> anyhow::Result<Index> {
 }
 
 /// What the store holds, for the agent.
-pub(crate) fn stored_state(store: &Store, canon: &Rules) -> anyhow::Result<Input> {
+pub(crate) fn stored_state(
+    store: &Store,
+    canon: &Rules,
+    interrupted: &[PermitRecord],
+) -> anyhow::Result<Input> {
     let mut hosts = Vec::new();
-    for (id, first_level, url) in store.hosts_with_queues()? {
-        let record = match store.host(&id)? {
-            Some(record) => record,
-            None => match canon.canonical(&url, None) {
+    for QueuedHost { id, first_level, known } in store.hosts_with_queues()? {
+        let record = match known {
+            Ok(record) => record,
+            Err(url) => match canon.canonical(&url, None) {
                 Ok(canon) => HostRecord {
                     name: canon.host().to_owned(),
                     site: canon.site().to_owned(),
@@ -364,8 +370,11 @@ pub(crate) fn stored_state(store: &Store, canon: &Rules) -> anyhow::Result<Input
         };
         hosts.push(StoredHost { id, record, first_level });
     }
+    let asked = interrupted.iter().filter_map(|permit| canon.canonical(&permit.url, None).ok());
+    let interrupted = asked.map(|url| url.host_id()).collect();
     Ok(Input::Start {
         hosts,
+        interrupted,
         crawls: store.crawls()?,
         entered: store.entered()?,
         next_due: store.next_due()?,

@@ -100,13 +100,14 @@ impl Driver {
             local: true,
             no_such_name: Vec::new(),
         };
-        driver.start();
+        driver.start(Vec::new());
         driver
     }
 
-    fn start(&mut self) {
+    fn start(&mut self, interrupted: Vec<HostId>) {
         let start = Input::Start {
             hosts: self.store.stored_hosts(),
+            interrupted,
             crawls: self.store.crawls.values().cloned().collect(),
             entered: self.store.entered.iter().copied().collect(),
             next_due: self.store.next_due(),
@@ -355,7 +356,9 @@ impl Driver {
         for request in &mut self.requests {
             request.ended = request.ended.min(self.now);
         }
-        self.lost.extend(std::mem::take(&mut self.store.in_flight).into_values().map(|permit| permit.url));
+        let lost: Vec<_> = std::mem::take(&mut self.store.in_flight).into_values().collect();
+        let interrupted = lost.iter().map(|permit| permit.host).collect();
+        self.lost.extend(lost.into_iter().map(|permit| permit.url));
         self.events.clear();
         self.to_write.clear();
         self.applied = Applied::default();
@@ -365,6 +368,6 @@ impl Driver {
         self.now = self.now + after;
         self.written_at = self.now;
         self.agent = Agent::new(self.config.clone(), [self.seed as u8; 32]);
-        self.start();
+        self.start(interrupted);
     }
 }

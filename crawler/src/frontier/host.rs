@@ -134,6 +134,8 @@ pub struct Host {
     pub warm: Option<Box<Warm>>,
     /// Where it stands.
     pub place: Place,
+    /// When its last turn came.
+    pub turn: Instant,
     /// Permits and commits that are not done with: while there are any, it is not forgotten.
     pub busy: u32,
     /// Why it failed last.
@@ -165,6 +167,7 @@ impl Host {
             levels: Levels::default(),
             warm: None,
             place: Place::Nowhere,
+            turn: Instant::ZERO,
             busy: 0,
             trouble: Trouble::None,
             elsewhere: 0,
@@ -176,13 +179,13 @@ impl Host {
         }
     }
 
-    /// Takes over what was written down. `boot` is when this process started: a request that an earlier one had in
-    /// flight ended then at the latest.
-    pub fn load(&mut self, record: &HostRecord, boot: Instant) {
+    /// Takes over what was written down. By `asked`, the last request of an earlier process had ended; zero if there was
+    /// none.
+    pub fn load(&mut self, record: &HostRecord, asked: Instant) {
         if !record.name.is_empty() {
             self.names = Names::new(&record.name, &record.site);
         }
-        self.pace.resume(record.not_before, record.backoff, boot);
+        self.pace.resume(record.not_before, record.backoff, asked);
         self.pace.crawl_delay_ms = record.crawl_delay_ms.unwrap_or_default();
         self.pace.reached |= record.requests > record.failed;
         let add = |to: &mut u32, more: u64| *to = to.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));

@@ -7,7 +7,7 @@ use super::politeness::PUBLIC_IP_DELAY;
 use super::queue::{Front, Levels, Ready};
 use super::rules::Pair;
 use super::{Config, Effect, End, Grant, Input, PermitId, ResolveFailure, Work};
-use crate::map::Map;
+use crate::map::{Map, Set};
 use crate::record::{HostRecord, QueueItem};
 use crate::time::Instant;
 use anthill_protocol::key::HostId;
@@ -61,6 +61,8 @@ pub struct State {
     /// When the next host may ask again for a lookup that there was no room for.
     pub(super) lookup_at: Instant,
     boot: Instant,
+    /// Hosts of which an earlier process may have asked something that no record tells of.
+    interrupted: Set<HostId>,
     pub(super) now: Instant,
 }
 
@@ -84,13 +86,16 @@ impl State {
             lookups: 0,
             lookup_at: Instant::ZERO,
             boot: Instant::ZERO,
+            interrupted: Set::default(),
             now: Instant::ZERO,
         }
     }
 
-    /// Times before `boot` belong to earlier processes, whose last requests had ended by then.
-    pub fn start(&mut self, boot: Instant) {
+    /// Times before `boot` belong to earlier processes, whose last requests had ended by then; those to `interrupted` are
+    /// in no record.
+    pub fn start(&mut self, boot: Instant, interrupted: impl IntoIterator<Item = HostId>) {
         self.boot = boot;
+        self.interrupted.extend(interrupted);
         self.addresses.set_floor(boot + self.config.ip_delay.max(PUBLIC_IP_DELAY));
     }
 
@@ -127,16 +132,21 @@ impl State {
     }
 
     fn stored(&mut self, id: HostId, record: &HostRecord, first_level: u8, now: Instant) {
-        let boot = self.boot;
+        let asked = self.asked_before(id, record);
         let host = self.host_or_new(id, &record.name, &record.site);
-        host.load(record, boot);
+        host.load(record, asked);
         host.loaded = true;
         host.levels = Levels::from_level(first_level);
         self.wake(id, now);
     }
 
+    /// When an earlier process may last have asked something of this host: never, if it asked nothing of it.
+    fn asked_before(&self, id: HostId, record: &HostRecord) -> Instant {
+        if record.requests > 0 || self.interrupted.contains(&id) { self.boot } else { Instant::ZERO }
+    }
+
     fn host_loaded(&mut self, id: HostId, record: Option<&HostRecord>, now: Instant) {
-        let boot = self.boot;
+        let asked = self.asked_before(id, record.unwrap_or(&HostRecord::default()));
         let Some(host) = self.hosts.get_mut(&id) else { return };
         if !host.loading {
             return;
@@ -144,11 +154,11 @@ impl State {
         self.loads = self.loads.saturating_sub(1);
         host.loading = false;
         host.loaded = true;
-        if let Some(record) = record {
-            // A host that nothing was sent to has nothing to wait for.
-            host.load(record, if record.requests > 0 { boot } else { Instant::ZERO });
+        match record {
+            Some(record) => host.load(record, asked),
+            None => host.pace.last_end = host.pace.last_end.max(asked),
         }
-        self.wake(id, now);
+        self.go_on(id, now);
     }
 
     fn front_loaded(
@@ -174,7 +184,7 @@ impl State {
             warm.rules = Some(rules);
         }
         self.reweigh(id, before);
-        self.wake(id, now);
+        self.go_on(id, now);
     }
 
     fn resolved(
@@ -210,7 +220,7 @@ impl State {
                 self.addresses.join(key);
             }
         }
-        self.wake(id, now);
+        self.go_on(id, now);
     }
 
     /// The host; new, and unknown to the store as far as we know, if need be.
@@ -220,6 +230,17 @@ impl State {
 
     /// Gives a host its place in the order of turns, if it has none and has something to do.
     pub(super) fn wake(&mut self, id: HostId, now: Instant) {
+        self.wake_since(id, now, now);
+    }
+
+    /// The same for a host whose turn waited for an answer: it goes on before those whose turn came later. Otherwise all
+    /// hosts that are due would be read into memory before the first of them is asked anything.
+    fn go_on(&mut self, id: HostId, now: Instant) {
+        let since = self.hosts.get(&id).map_or(now, |host| host.turn);
+        self.wake_since(id, now, since.min(now));
+    }
+
+    fn wake_since(&mut self, id: HostId, now: Instant, since: Instant) {
         let Some(host) = self.hosts.get(&id) else { return };
         if matches!(host.place, Place::Timer(_) | Place::Address | Place::Parked) || host.in_flight {
             return;
@@ -227,9 +248,9 @@ impl State {
         if !host.has_work() {
             self.rest(id, now);
         } else if host.pace.down(now) && host.has_entries() {
-            self.put(id, now);
+            self.put(id, since);
         } else {
-            let at = host.pace.next(&self.config, host.public()).max(now);
+            let at = host.pace.next(&self.config, host.public()).max(since);
             self.put(id, at);
         }
     }

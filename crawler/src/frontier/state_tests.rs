@@ -24,7 +24,7 @@ impl Gate for Open {
 
 fn state(config: Config) -> State {
     let mut state = State::new(config, ChaCha8Rng::from_seed([2; 32]));
-    state.start(T - Duration::from_secs(60));
+    state.start(T - Duration::from_secs(60), []);
     state
 }
 
@@ -373,4 +373,52 @@ fn answers_that_nobody_asked_for_change_nothing() {
     assert!(tell(&mut state, T, response(grant.id, T, 200, None)).is_empty(), "it ended already");
     assert_eq!(state.in_flight(), 1);
     assert!(state.finish(second.id).is_none(), "it has not ended");
+}
+
+/// A start at `T`, with hosts that have queues, each with as many requests in its record.
+fn restarted(config: Config, hosts: &[(&str, u64)], interrupted: &[&str]) -> State {
+    let mut state = State::new(config, ChaCha8Rng::from_seed([2; 32]));
+    state.start(T, interrupted.iter().map(|name| host(name)));
+    for &(name, requests) in hosts {
+        let record = HostRecord { name: name.into(), site: name.into(), requests, ..HostRecord::default() };
+        state.handle(T, Input::Stored { host: host(name), record, first_level: 2 }, &mut Vec::new());
+    }
+    state
+}
+
+#[test]
+fn after_a_restart_only_hosts_that_may_have_been_asked_keep_their_distance() {
+    let config = || Config { host_delay: Duration::from_secs(9), ..quick() };
+    let first =
+        |hosts, interrupted| restarted(config(), hosts, interrupted).deadline().expect("it has a queue").0;
+    assert_eq!(first(&[("a.test", 1)], &[]), T + Duration::from_secs(9));
+    assert_eq!(first(&[("a.test", 0)], &[]), T);
+    assert_eq!(first(&[("a.test", 0)], &["a.test"]), T + Duration::from_secs(9));
+    // One that comes into memory later is no different.
+    let mut state = restarted(config(), &[], &["b.test"]);
+    gain(&mut state, "b.test", 2);
+    assert!(matches!(pump(&mut state, T)[..], [Effect::LoadHost(_)]));
+    tell(&mut state, T, Input::HostLoaded { host: host("b.test"), record: None });
+    assert_eq!(state.deadline().expect("it has a queue").0, T + Duration::from_secs(9));
+}
+
+#[test]
+fn of_many_hosts_that_are_due_the_first_are_asked_before_the_last_are_read() {
+    let names: Vec<String> = (0..2_000).map(|n| format!("h{n}.test")).collect();
+    let hosts: Vec<_> = names.iter().map(|name| (name.as_str(), 0)).collect();
+    let mut state = restarted(quick(), &hosts, &[]);
+    let reads = pump(&mut state, T);
+    assert!(reads.len() < hosts.len() && reads.iter().all(|e| matches!(e, Effect::LoadFront { .. })));
+    // Answers take their time.
+    let now = T + Duration::from_millis(5);
+    let Some(Effect::LoadFront { host: id, level, .. }) = reads.first() else { panic!("{reads:?}") };
+    let (host, level) = (*id, *level);
+    let name = names.iter().find(|name| self::host(name) == host).expect("one of them");
+    let items = vec![item(name, level, 1, "/")];
+    let robots = Some([None, None]);
+    let out = tell(&mut state, now, Input::FrontLoaded { host, level, items, more: false, robots });
+    assert!(
+        out.iter().any(|e| matches!(e, Effect::Resolve { host: asked, .. } if *asked == host)),
+        "{out:?}"
+    );
 }

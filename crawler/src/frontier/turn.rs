@@ -54,15 +54,18 @@ impl State {
             if !self.room() || drops == 0 {
                 return;
             }
-            let (id, called) = match self.addresses.due(now) {
-                Some(id) => (id, true),
+            let (id, called, at) = match self.addresses.due(now) {
+                Some(id) => (id, true, now),
                 None => match self.timers.first() {
-                    Some(&(at, id)) if at <= now => (id, false),
+                    Some(&(at, id)) if at <= now => (id, false, at),
                     _ => return,
                 },
             };
             self.take(id);
-            let before = self.hosts.get(&id).map_or(0, |host| host.weight());
+            let before = self.hosts.get_mut(&id).map_or(0, |host| {
+                host.turn = at;
+                host.weight()
+            });
             let turn = self.turn(id, now, called, gate, &mut drops, out);
             self.reweigh(id, before);
             match turn {

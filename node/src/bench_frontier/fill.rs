@@ -117,8 +117,13 @@ pub fn fill(
     writer.write(&[Write { commit: Box::new(crawl), made: None }])?;
     let clock = Clock::start();
     let mut agent = Agent::new(setup::agent(settings), [0; 32]);
-    let start =
-        Input::Start { hosts: Vec::new(), crawls: store.crawls()?, entered: Vec::new(), next_due: None };
+    let start = Input::Start {
+        hosts: Vec::new(),
+        interrupted: Vec::new(),
+        crawls: store.crawls()?,
+        entered: Vec::new(),
+        next_due: None,
+    };
     // Paused: it keeps count of hosts, but nothing is fetched.
     agent.handle(clock.now(), Input::Pause("measuring".into()), &mut Vec::new());
     agent.handle(clock.now(), start, &mut Vec::new());

@@ -31,7 +31,7 @@ pub struct Restarted {
     pub open_s: f64,
     /// Until the agent could be told of all hosts.
     pub state_s: f64,
-    /// Until the first request could be sent: politeness keeps a second's distance from what an earlier process sent.
+    /// Until the first request could be sent: politeness keeps its distance from what an earlier process sent.
     pub first_fetch_s: f64,
     /// CPU time until then.
     pub cpu_s: f64,
@@ -52,7 +52,7 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     let begun = Instant::now();
     let clock = Clock::start();
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(settings))?);
-    store.take_interrupted()?;
+    let interrupted = store.take_interrupted()?;
     let writer = Writer::new(Arc::clone(&store))?;
     let mut restarted = Restarted { open_s: begun.elapsed().as_secs_f64(), ..Restarted::default() };
     let shared = Arc::new(Shared::default());
@@ -63,7 +63,7 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     // Nothing is indexed.
     let (indexer_in, _indexer_out) = unbounded();
     let (fetcher_in, mut fetcher_out) = tokio::sync::mpsc::unbounded_channel();
-    let start = stored_state(&store, &setup::canon(settings))?;
+    let start = stored_state(&store, &setup::canon(settings), &interrupted)?;
     if let Input::Start { hosts, .. } = &start {
         restarted.hosts = hosts.len();
     }

@@ -3,61 +3,73 @@
 //! Most of what admitting costs is finding places in sorted memory. So a batch is gone through in order of keys, not of
 //! arrival: neighbours are found where the last one was.
 
+use super::block::{self, Block};
 use super::family::Family;
+use super::sieve;
 use super::value::Later;
 use super::write::{Draft, Write, Writer, url_fingerprint};
 use super::{Result, damaged, key};
 use anthill_agent::io::{Admission, Gain};
-use anthill_crawler::record::QueueKey;
+use anthill_crawler::record::{QueueEntry, QueueKey};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, UrlId};
 use anthill_protocol::wire::{decode, encode, encode_into};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes of an entry with key, but for long URLs: what a value's buffer begins with.
-const ENTRY_BYTES: usize = 256;
+/// Bytes of a block, but for long URLs: what a value's buffer begins with.
+const BLOCK_BYTES: usize = 8 << 10;
 
-/// Keys asked for at once: what is allocated for them stays small enough to be used again.
-const ASKED: usize = 512;
+/// An entry on its way into a queue.
+pub(super) struct Arrival<'a> {
+    host: HostId,
+    level: u8,
+    /// Its place in the order of arrival.
+    order: usize,
+    entry: &'a QueueEntry,
+    /// Of its host and site, where they are known.
+    names: (&'a str, &'a str),
+}
 
 impl Writer {
     /// The sieve: of all URLs offered in these commits, in order, which were never admitted and not offered before in
-    /// these. They count as known from now on.
+    /// these. They count as known from now on, and so do pages that nobody offered: those of archives.
     pub(super) fn sift(&mut self, writes: &[Write], draft: &mut Draft<'_>) -> Result<Vec<bool>> {
-        let offers = writes.iter().flat_map(|write| &write.commit.admit).map(|admission| admission.id);
+        let mut asked: Vec<(u128, usize)> = Vec::new();
         let mut fresh = Vec::new();
-        let mut ids: Vec<(UrlId, usize)> = Vec::new();
+        let offers = writes.iter().flat_map(|write| &write.commit.admit).map(|admission| admission.id);
         for id in offers {
             if !self.recent_urls.contains(url_fingerprint(&id)) {
-                ids.push((id, fresh.len()));
+                asked.push((sieve::number(&id), fresh.len()));
             }
             fresh.push(false);
         }
-        // The same URL may be offered twice in a batch: the first one is admitted, at its level.
-        ids.sort_unstable();
-        ids.dedup_by_key(|&mut (id, _)| id);
-        let store = Arc::clone(&self.store);
-        let cf = store.cf(Family::Seen);
-        for ids in ids.chunks(ASKED) {
-            let found = store.db.batched_multi_get_cf(cf, ids.iter().map(|(id, _)| id.bytes()), true);
-            for ((id, place), result) in ids.iter().zip(found) {
-                match result {
-                    Ok(None) => {
-                        draft.batch.put_cf(cf, id.bytes(), []);
-                        draft.urls.push(url_fingerprint(id));
-                        self.totals.known += 1;
-                        fresh[*place] = true;
-                    }
-                    Ok(Some(_)) => self.recent_urls.insert(url_fingerprint(id)),
-                    Err(e) => return Err(store.failed(e)),
-                }
+        for Write { commit, .. } in writes {
+            if let (None, Some((id, _))) = (commit.done, &commit.record) {
+                asked.push((sieve::number(id), usize::MAX));
             }
         }
+        // The same URL may be offered twice in a batch: the first one is admitted, at its level.
+        asked.sort_unstable();
+        asked.dedup_by_key(|&mut (id, _)| id);
+        let store = Arc::clone(&self.store);
+        let ids: Vec<u128> = asked.iter().map(|&(id, _)| id).collect();
+        let known = self.sieve.known(&store, &ids)?;
+        for ((id, place), known) in asked.into_iter().zip(known) {
+            if known {
+                self.recent_urls.insert(url_fingerprint(&UrlId::from_bytes(id.to_be_bytes())));
+                continue;
+            }
+            draft.urls.push(id);
+            self.totals.known += 1;
+            if let Some(fresh) = fresh.get_mut(place) {
+                *fresh = true;
+            }
+        }
+        self.sieve.admit(&store, &draft.urls, &mut draft.batch);
         Ok(fresh)
     }
 
-    /// Gives a URL that is new, or wanted anyway, its number.
+    /// Takes a URL that is new, or wanted anyway, for its host's queue.
     pub(super) fn admit<'a>(&mut self, admission: &'a Admission, new: bool, draft: &mut Draft<'a>) {
         if !new && !admission.force {
             return;
@@ -65,18 +77,13 @@ impl Writer {
         if admission.entry.untried() {
             *draft.admitted.entry(admission.entry.crawl).or_default() += 1;
         }
-        let key = self.next_key(admission.host, admission.level);
-        draft.queued.push((key, admission));
-    }
-
-    fn next_key(&mut self, host: HostId, level: u8) -> QueueKey {
-        self.totals.queue_seq += 1;
-        self.totals.queued += 1;
-        QueueKey { host, level, seq: self.totals.queue_seq }
+        let Admission { host, level, entry, .. } = admission;
+        let names = (admission.host_name.as_str(), admission.site_name.as_str());
+        draft.queued.push(Arrival { host: *host, level: *level, order: draft.queued.len(), entry, names });
     }
 
     /// Puts what was admitted into the queues.
-    pub(super) fn put_queued(&mut self, draft: &mut Draft<'_>) {
+    pub(super) fn put_admitted(&mut self, draft: &mut Draft<'_>) {
         for (&crawl, &count) in &draft.admitted {
             self.totals.untried += count;
             let counts = self.crawls.entry(crawl).or_default();
@@ -84,46 +91,80 @@ impl Writer {
             counts.untried += count;
             draft.touched.insert(crawl);
         }
-        draft.queued.sort_unstable_by_key(|&(key, _)| key);
-        let cf = self.store.cf(Family::Queue);
-        let mut value = Vec::with_capacity(ENTRY_BYTES);
-        for gain in draft.queued.chunk_by(|(a, _), (b, _)| (a.host, a.level) == (b.host, b.level)) {
-            for (key, admission) in gain {
+        let queued = std::mem::take(&mut draft.queued);
+        self.put_queued(queued, draft);
+    }
+
+    /// Puts entries into their hosts' queues, in order of arrival.
+    fn put_queued(&mut self, mut arrivals: Vec<Arrival<'_>>, draft: &mut Draft<'_>) {
+        arrivals.sort_unstable_by_key(|a| (a.host, a.level, a.order));
+        self.totals.queued += arrivals.len() as u64;
+        let store = Arc::clone(&self.store);
+        let cf = store.cf(Family::Queue);
+        let mut value = Vec::with_capacity(BLOCK_BYTES);
+        for gain in arrivals.chunk_by(|a, b| (a.host, a.level) == (b.host, b.level)) {
+            let Some(&Arrival { host, level, names, .. }) = gain.first() else { continue };
+            let mut rest = gain;
+            while !rest.is_empty() {
+                let (packed, count) = Block::pack(rest.iter().map(|arrival| arrival.entry));
+                let number = block::block_of(self.totals.queue_seq) + 1;
+                self.totals.queue_seq = block::seq_of(number, count - 1);
                 value.clear();
-                encode_into(&admission.entry, &mut value);
-                draft.batch.put_cf(cf, key::queue(key), &value);
+                encode_into(&packed, &mut value);
+                draft.batch.put_cf(cf, key::block(&host, level, number), &value);
+                rest = &rest[count..];
             }
-            if let Some((key, first)) = gain.first() {
-                draft.gained.push(Gain {
-                    host: key.host,
-                    host_name: first.host_name.clone(),
-                    site_name: first.site_name.clone(),
-                    level: key.level,
-                    count: u32::try_from(gain.len()).unwrap_or(u32::MAX),
-                });
+            let (host_name, site_name) = (names.0.to_owned(), names.1.to_owned());
+            let count = u32::try_from(gain.len()).unwrap_or(u32::MAX);
+            draft.gained.push(Gain { host, host_name, site_name, level, count });
+        }
+    }
+
+    /// Marks entries that are done with; their blocks go when all of theirs are.
+    pub(super) fn put_done(&mut self, draft: &mut Draft<'_>) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        let cf = store.cf(Family::Queue);
+        draft.done.sort_unstable();
+        let of = |key: &QueueKey| (key.host, key.level, block::block_of(key.seq));
+        for done in draft.done.chunk_by(|a, b| of(a) == of(b)) {
+            let Some((host, level, number)) = done.first().map(of) else { continue };
+            let Some(mut marks) = store.marks(&host, level, number)? else { continue };
+            marks.done |= done.iter().fold(0, |bits, key| bits | block::mark_of(key.seq));
+            let key = key::block(&host, level, number);
+            if marks.complete() {
+                draft.batch.delete_cf(cf, key);
+                draft.batch.delete_cf(cf, key::marks(&key));
+            } else {
+                draft.batch.put_cf(cf, key::marks(&key), encode(&marks));
             }
         }
+        Ok(())
     }
 
     /// Moves scheduled entries that are due by `now`, at most `limit`, into their queues.
     pub(super) fn draft_due(&mut self, now: Instant, limit: usize, draft: &mut Draft<'_>) -> Result<()> {
         let store = Arc::clone(&self.store);
-        let mut counts: BTreeMap<(HostId, u8), u32> = BTreeMap::new();
+        let mut due = Vec::new();
         for entry in store.range(Family::Later, &[], &[]).take(limit) {
             let (k, v) = entry?;
             if key::read_later(&k).is_none_or(|(due, _)| due > now) {
                 break;
             }
-            let later: Later = decode(&v).map_err(|e| damaged(Family::Later, e))?;
-            let host = HostId::from_bytes(later.host);
+            due.push(decode::<Later>(&v).map_err(|e| damaged(Family::Later, e))?);
             draft.batch.delete_cf(store.cf(Family::Later), &k);
-            let key = self.next_key(host, later.level);
-            draft.batch.put_cf(store.cf(Family::Queue), key::queue(&key), encode(&later.entry));
-            *counts.entry((host, later.level)).or_default() += 1;
         }
-        for ((host, level), count) in counts {
-            let (host_name, site_name) = store.host(&host)?.map(|h| (h.name, h.site)).unwrap_or_default();
-            draft.gained.push(Gain { host, host_name, site_name, level, count });
+        let arrivals = due.iter().enumerate().map(|(order, later)| Arrival {
+            host: HostId::from_bytes(later.host),
+            level: later.level,
+            order,
+            entry: &later.entry,
+            names: ("", ""),
+        });
+        self.put_queued(arrivals.collect(), draft);
+        for gain in &mut draft.gained {
+            if let Some(host) = store.host(&gain.host)? {
+                (gain.host_name, gain.site_name) = (host.name, host.site);
+            }
         }
         Ok(())
     }

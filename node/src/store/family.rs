@@ -10,11 +10,13 @@ use rocksdb::{
 pub enum Family {
     /// Counters and the format's version, by name.
     Meta,
-    /// Every URL ever admitted: `UrlId` → nothing.
+    /// URLs admitted lately: number → `UrlId`s that a batch admitted.
+    Young,
+    /// Every URL admitted before: run ‖ kind ‖ first `UrlId` → `UrlId`s in order. See `sieve`.
     Seen,
     /// URLs that were tried: `UrlId` → `UrlRecord`.
     Urls,
-    /// URLs waiting: `QueueKey` → `QueueEntry`.
+    /// URLs waiting: host ‖ level ‖ block → `Block`, and what is done of it. See `queue`.
     Queue,
     /// URLs to come back at a time: due ‖ `UrlId` → `Later`.
     Later,
@@ -45,8 +47,9 @@ pub enum Family {
 }
 
 /// All of them.
-pub const FAMILIES: [Family; 17] = [
+pub const FAMILIES: [Family; 18] = [
     Family::Meta,
+    Family::Young,
     Family::Seen,
     Family::Urls,
     Family::Queue,
@@ -70,6 +73,7 @@ impl Family {
     pub fn name(self) -> &'static str {
         match self {
             Family::Meta => "meta",
+            Family::Young => "young",
             Family::Seen => "seen",
             Family::Urls => "urls",
             Family::Queue => "queue",
@@ -92,7 +96,9 @@ impl Family {
     /// How blocks are compressed: not what was compressed before it came here, hashes, or what is rewritten soon.
     fn compression(self) -> DBCompressionType {
         match self {
-            Family::Pages | Family::Documents | Family::Seen | Family::Queue => DBCompressionType::None,
+            Family::Pages | Family::Documents | Family::Young | Family::Seen | Family::Queue => {
+                DBCompressionType::None
+            }
             _ => DBCompressionType::Lz4,
         }
     }
@@ -102,9 +108,14 @@ impl Family {
         matches!(self, Family::Pages | Family::Documents)
     }
 
+    /// Whether keys are asked for that may not be there, one by one.
+    fn asked_for_absent(self) -> bool {
+        !matches!(self, Family::Young | Family::Seen | Family::Queue)
+    }
+
     /// Small keys written at random and read in bulk: few rewrites matter more than space.
     fn write_heavy(self) -> bool {
-        matches!(self, Family::Seen | Family::Queue | Family::Inlinks)
+        matches!(self, Family::Queue | Family::Inlinks)
     }
 }
 
@@ -119,7 +130,7 @@ pub struct Memory {
 
 impl Default for Memory {
     fn default() -> Self {
-        // Measured enough for ten million URLs: filters and indexes of `seen` are 20 MB.
+        // Measured enough for ten million URLs.
         Memory { cache: 96 << 20, write_buffers: 48 << 20 }
     }
 }
@@ -146,14 +157,9 @@ pub fn database_options(memory: Memory, cache: &Cache) -> Options {
     options
 }
 
-/// Part of a write buffer of `seen` that its filter takes: some 13 bits for each of its keys.
-const MEMTABLE_FILTER: f64 = 0.04;
-
-/// Bytes of a file of `seen`, some 1.6 million keys: its filter of 2 MB is a small part of a cache shard.
-const SEEN_FILE: u64 = 32 << 20;
-/// Sorted runs of `seen` and `queue` that are merged at once, at least.
+/// Sorted runs of `queue` that are merged at once, at least.
 const MERGE_WIDTH: i32 = 4;
-/// Sorted runs of `seen` and `queue` from which on they are merged.
+/// Sorted runs of `queue` from which on they are merged.
 const RUNS: i32 = 8;
 
 /// Descriptors of all families.
@@ -165,25 +171,23 @@ fn options(family: Family, cache: &Cache) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(cache);
     table.set_format_version(5);
-    table.set_bloom_filter(10.0, false);
+    if family.asked_for_absent() {
+        table.set_bloom_filter(10.0, false);
+    }
     table.set_cache_index_and_filter_blocks(true);
     table.set_pin_l0_filter_and_index_blocks_in_cache(true);
     let mut options = Options::default();
-    // A whole-file filter larger than a cache shard is read anew at each get: 250 times slower. Where every get goes
-    // through the filters, files are kept small instead, which saves looking up the part.
-    if family == Family::Seen {
-        options.set_target_file_size_base(SEEN_FILE);
-    } else {
-        table.set_partition_filters(true);
-        table.set_index_type(rocksdb::BlockBasedIndexType::TwoLevelIndexSearch);
-    }
+    // A whole-file filter larger than a cache shard is read anew at each get: 250 times slower.
+    table.set_partition_filters(true);
+    table.set_index_type(rocksdb::BlockBasedIndexType::TwoLevelIndexSearch);
     options.set_block_based_table_factory(&table);
     options.set_compression_type(family.compression());
-    if family == Family::Queue {
-        // Most of it is rewritten soon: only what stays is worth the time.
-        options.set_bottommost_compression_type(DBCompressionType::Lz4);
-    }
-    options.set_write_buffer_size(if family.write_heavy() { 16 << 20 } else { 8 << 20 });
+    options.set_write_buffer_size(match family {
+        // The larger a run is to begin with, the fewer times it is rewritten.
+        Family::Queue => 32 << 20,
+        _ if family.write_heavy() => 16 << 20,
+        _ => 8 << 20,
+    });
     if family.blobs() {
         options.set_enable_blob_files(true);
         options.set_min_blob_size(1024);
@@ -194,17 +198,12 @@ fn options(family: Family, cache: &Cache) -> Options {
     if family.write_heavy() {
         options.set_compaction_style(DBCompactionStyle::Universal);
     }
-    if matches!(family, Family::Seen | Family::Queue) {
+    if family == Family::Queue {
         // Written far more than read: fewer rewrites, at the cost of some more runs to look into.
         let mut universal = UniversalCompactOptions::default();
         universal.set_min_merge_width(MERGE_WIDTH);
         options.set_universal_compaction_options(&universal);
         options.set_level_zero_file_num_compaction_trigger(RUNS);
-    }
-    if family == Family::Seen {
-        // Nearly all that is asked for is not there: memory is asked first, and its tree is deep.
-        options.set_memtable_whole_key_filtering(true);
-        options.set_memtable_prefix_bloom_ratio(MEMTABLE_FILTER);
     }
     if family == Family::Inlinks {
         options.set_prefix_extractor(SliceTransform::create_fixed_prefix(16));

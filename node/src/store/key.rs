@@ -1,24 +1,35 @@
 //! How keys are laid out in bytes: always big-endian, so that order on disk is order in meaning.
 
-use anthill_crawler::record::{CrawlId, QueueKey};
+use anthill_crawler::record::CrawlId;
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, UrlId};
 
-/// host ‖ level ‖ seq.
-pub fn queue(key: &QueueKey) -> [u8; 25] {
+/// host ‖ level ‖ block.
+pub fn block(host: &HostId, level: u8, block: u64) -> [u8; 25] {
     let mut bytes = [0; 25];
-    bytes[..16].copy_from_slice(key.host.bytes());
-    bytes[16] = key.level;
-    bytes[17..].copy_from_slice(&key.seq.to_be_bytes());
+    bytes[..16].copy_from_slice(host.bytes());
+    bytes[16] = level;
+    bytes[17..].copy_from_slice(&block.to_be_bytes());
     bytes
 }
 
-/// The inverse of [`queue`].
-pub fn read_queue(bytes: &[u8]) -> Option<QueueKey> {
-    let host = HostId::from_slice(bytes.get(..16)?)?;
-    let level = *bytes.get(16)?;
-    let seq = u64::from_be_bytes(bytes.get(17..25)?.try_into().ok()?);
-    (bytes.len() == 25).then_some(QueueKey { host, level, seq })
+/// The inverse of [`block`].
+pub fn read_block(bytes: &[u8]) -> Option<(HostId, u8, u64)> {
+    let bytes: &[u8; 25] = bytes.try_into().ok()?;
+    let host = HostId::from_slice(&bytes[..16])?;
+    Some((host, bytes[16], u64::from_be_bytes(bytes[17..].try_into().ok()?)))
+}
+
+/// Of the marks of a block: its key ‖ 1, so that they follow it.
+pub fn marks(block: &[u8; 25]) -> [u8; 26] {
+    let mut bytes = [1; 26];
+    bytes[..25].copy_from_slice(block);
+    bytes
+}
+
+/// The key of the block whose marks have this key.
+pub fn marks_of(bytes: &[u8]) -> Option<&[u8]> {
+    (bytes.len() == 26).then(|| &bytes[..25])
 }
 
 /// due (microseconds) ‖ URL.
@@ -83,13 +94,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queue_keys_sort_by_host_level_and_arrival() {
+    fn blocks_sort_by_host_level_and_arrival_each_followed_by_its_marks() {
         let site = SiteId::of("a.test");
-        let key = |level, seq| QueueKey { host: HostId::of(site, "a.test"), level, seq };
-        assert!(queue(&key(0, 9)) < queue(&key(1, 0)));
-        assert!(queue(&key(1, 255)) < queue(&key(1, 256)));
-        assert_eq!(read_queue(&queue(&key(2, 77))), Some(key(2, 77)));
-        assert_eq!(read_queue(&queue(&key(2, 77))[..24]), None);
+        let key = |level, number| block(&HostId::of(site, "a.test"), level, number);
+        assert!(key(0, 9) < key(1, 0));
+        assert!(key(1, 255) < key(1, 256));
+        assert!(key(1, 255)[..] < marks(&key(1, 255))[..] && marks(&key(1, 255))[..] < key(1, 256)[..]);
+        assert_eq!(marks_of(&marks(&key(1, 255))), Some(&key(1, 255)[..]));
+        assert_eq!(read_block(&key(2, 77)), Some((HostId::of(site, "a.test"), 2, 77)));
+        assert_eq!(read_block(&key(2, 77)[..24]), None);
+        assert_eq!(read_block(&marks(&key(2, 77))), None);
     }
 
     #[test]

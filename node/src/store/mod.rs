@@ -4,12 +4,14 @@
 //! counters and what they count change in one atomic batch.
 
 mod admit;
+pub mod block;
 mod error;
 pub mod family;
 pub mod intact;
 pub mod key;
-mod queue;
+pub mod queue;
 pub mod recent;
+mod sieve;
 pub mod value;
 pub mod write;
 
@@ -27,7 +29,9 @@ use std::path::{Path, PathBuf};
 use value::{Change, StoredDocument, StoredPage, Totals, unpack};
 
 /// Version of the layout; a store of another version is refused.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+/// Bytes read ahead where all of a family is read.
+const READ_AHEAD: usize = 1 << 20;
 /// Key of [`FORMAT`] in `meta`.
 const FORMAT_KEY: &[u8] = b"format";
 /// Key of [`Totals`] in `meta`.
@@ -35,7 +39,7 @@ const TOTALS_KEY: &[u8] = b"totals";
 /// Key prefix of a crawl's counts in `meta`, followed by its number.
 const COUNTS_KEY: &[u8] = b"crawl/";
 
-type Result<T> = std::result::Result<T, StoreError>;
+type Result<T, E = StoreError> = std::result::Result<T, E>;
 /// Key and value.
 type Entry = (Box<[u8]>, Box<[u8]>);
 
@@ -124,7 +128,16 @@ impl Store {
         prefix: &[u8],
         from: &[u8],
     ) -> impl Iterator<Item = Result<Entry>> + use<'_> {
-        let mut options = ReadOptions::default();
+        self.range_opt(family, prefix, from, ReadOptions::default())
+    }
+
+    fn range_opt(
+        &self,
+        family: Family,
+        prefix: &[u8],
+        from: &[u8],
+        mut options: ReadOptions,
+    ) -> impl Iterator<Item = Result<Entry>> + use<'_> {
         if let Some(end) = key::after_prefix(prefix) {
             options.set_iterate_upper_bound(end);
         }
@@ -145,11 +158,6 @@ impl Store {
     /// Record of a URL that was tried.
     pub fn url(&self, id: &UrlId) -> Result<Option<UrlRecord>> {
         self.value(Family::Urls, id.bytes())
-    }
-
-    /// Whether a URL was ever admitted.
-    pub fn seen(&self, id: &UrlId) -> Result<bool> {
-        Ok(self.bytes(Family::Seen, id.bytes())?.is_some())
     }
 
     /// Record of a host.
@@ -329,4 +337,12 @@ impl Store {
 
 fn counts_key(id: CrawlId) -> Vec<u8> {
     [COUNTS_KEY, &id.0.to_be_bytes()].concat()
+}
+
+/// Reads much, once: what others read stays in the cache.
+fn once_over() -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.fill_cache(false);
+    options.set_readahead_size(READ_AHEAD);
+    options
 }

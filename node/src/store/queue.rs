@@ -1,8 +1,9 @@
 //! What is to be done: queues, what is due later, and permits that are out.
 
+use super::block::{BLOCK, Block, Marks, block_of, mark_of, seq_of};
 use super::value::PermitRecord;
-use super::{Family, Result, Store, damaged, key};
-use anthill_crawler::record::{QueueEntry, QueueItem, QueueKey};
+use super::{Entry, Family, Result, Store, damaged, key, once_over};
+use anthill_crawler::record::{HostRecord, QueueEntry, QueueItem, QueueKey};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, UrlId};
 use anthill_protocol::wire::{decode, encode};
@@ -10,40 +11,93 @@ use rocksdb::WriteBatch;
 
 /// Entries of one host's queue that `find_queued` reads at most; beyond, it says that it does not know.
 const FIND_LIMIT: usize = 200_000;
+/// Records stepped over to come to the next host, before its place is looked for: a step costs a tenth of that.
+const STEPS: usize = 12;
+
+/// A host that has entries, as a start finds it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueuedHost {
+    /// The host.
+    pub id: HostId,
+    /// The lowest level that has entries.
+    pub first_level: u8,
+    /// Its record, or, if it has none, one of its URLs.
+    pub known: std::result::Result<HostRecord, String>,
+}
+
+fn unpack(bytes: &[u8]) -> Result<Vec<QueueEntry>> {
+    decode::<Block<'_>>(bytes).and_then(|block| block.unpack()).map_err(|e| damaged(Family::Queue, e))
+}
 
 impl Store {
+    /// What is left of each block from the key `from` on, in order, of those with this prefix.
+    fn blocks(
+        &self,
+        prefix: &[u8],
+        from: &[u8],
+    ) -> impl Iterator<Item = Result<Vec<(QueueKey, QueueEntry)>>> + use<'_> {
+        let mut records = self.range(Family::Queue, prefix, from).peekable();
+        std::iter::from_fn(move || {
+            loop {
+                let (k, v) = match records.next()? {
+                    Ok(record) => record,
+                    Err(error) => return Some(Err(error)),
+                };
+                // Marks of a block that lies before what was asked for are passed over.
+                let Some((host, level, block)) = key::read_block(&k) else { continue };
+                let marks =
+                    records.next_if(|next| matches!(next, Ok((m, _)) if key::marks_of(m) == Some(&k)));
+                return Some(left(&v, marks).map(|entries| {
+                    let key = |place| QueueKey { host, level, seq: seq_of(block, place) };
+                    entries.into_iter().map(|(place, entry)| (key(place), entry)).collect()
+                }));
+            }
+        })
+    }
+
+    /// Marks of a block as they are; none if there is no such block.
+    pub(super) fn marks(&self, host: &HostId, level: u8, block: u64) -> Result<Option<Marks>> {
+        let key = key::block(host, level, block);
+        if let Some(marks) = self.value(Family::Queue, &key::marks(&key))? {
+            return Ok(Some(marks));
+        }
+        let Some(bytes) = self.bytes(Family::Queue, &key)? else { return Ok(None) };
+        let block: Block<'_> = decode(&bytes).map_err(|e| damaged(Family::Queue, e))?;
+        Ok(Some(Marks { count: block.count(), done: 0 }))
+    }
+
     /// Entries of a host's queue at `level` with a number greater than `after`, at most `limit`, and whether
     /// there are more.
     pub fn front(&self, host: HostId, level: u8, after: u64, limit: usize) -> Result<(Vec<QueueItem>, bool)> {
         let mut prefix = host.bytes().to_vec();
         prefix.push(level);
-        let from = key::queue(&QueueKey { host, level, seq: after.saturating_add(1) });
+        let from = key::block(&host, level, block_of(after.saturating_add(1)));
         let mut items = Vec::new();
-        for entry in self.range(Family::Queue, &prefix, &from) {
-            let (k, v) = entry?;
-            if items.len() == limit {
-                return Ok((items, true));
+        for block in self.blocks(&prefix, &from) {
+            for (key, entry) in block? {
+                if key.seq <= after {
+                    continue;
+                }
+                if items.len() == limit {
+                    return Ok((items, true));
+                }
+                items.push(QueueItem { key, id: UrlId::of(host.site(), &entry.url), entry });
             }
-            let Some(key) = key::read_queue(&k) else { continue };
-            let entry: QueueEntry = decode(&v).map_err(|e| damaged(Family::Queue, e))?;
-            let id = UrlId::of(host.site(), &entry.url);
-            items.push(QueueItem { key, id, entry });
         }
         Ok((items, false))
     }
 
     /// The queue entry of a URL, if it waits in its host's queue; `Err(())` inside when the queue is too long to say.
     pub fn find_queued(&self, host: HostId, url: &str) -> Result<std::result::Result<Option<QueueItem>, ()>> {
-        for (n, entry) in self.range(Family::Queue, host.bytes(), host.bytes()).enumerate() {
-            if n == FIND_LIMIT {
-                return Ok(Err(()));
-            }
-            let (k, v) = entry?;
-            let entry: QueueEntry = decode(&v).map_err(|e| damaged(Family::Queue, e))?;
-            if entry.url == url
-                && let Some(key) = key::read_queue(&k)
-            {
+        let mut passed = 0;
+        for block in self.blocks(host.bytes(), host.bytes()) {
+            let block = block?;
+            passed += block.len();
+            if let Some((key, entry)) = block.into_iter().find(|(_, entry)| entry.url == url) {
                 return Ok(Ok(Some(QueueItem { key, id: UrlId::of(host.site(), url), entry })));
+            }
+            if passed >= FIND_LIMIT {
+                return Ok(Err(()));
             }
         }
         Ok(Ok(None))
@@ -52,29 +106,38 @@ impl Store {
     /// Number of entries in a host's queue, counted up to `limit`.
     pub fn queue_length(&self, host: HostId, limit: usize) -> Result<usize> {
         let mut count = 0;
-        for entry in self.range(Family::Queue, host.bytes(), host.bytes()).take(limit) {
-            entry?;
-            count += 1;
+        for block in self.blocks(host.bytes(), host.bytes()) {
+            count += block?.len();
+            if count >= limit {
+                return Ok(limit);
+            }
         }
         Ok(count)
     }
 
-    /// Hosts that have entries, each with its first level and one of its URLs: one seek a host.
-    pub fn hosts_with_queues(&self) -> Result<Vec<(HostId, u8, String)>> {
-        let mut iterator = self.db.raw_iterator_cf(self.cf(Family::Queue));
-        let mut hosts = Vec::new();
+    /// Hosts that have entries, in order of keys.
+    pub fn hosts_with_queues(&self) -> Result<Vec<QueuedHost>> {
+        let mut records = self.range(Family::Hosts, &[], &[]).peekable();
+        let mut iterator = self.db.raw_iterator_cf_opt(self.cf(Family::Queue), once_over());
+        let mut hosts: Vec<QueuedHost> = Vec::new();
+        let mut steps = 0;
         iterator.seek_to_first();
         while let (Some(k), Some(v)) = (iterator.key(), iterator.value()) {
-            let Some(key) = key::read_queue(k) else {
-                iterator.next();
-                continue;
-            };
-            let entry: QueueEntry = decode(v).map_err(|e| damaged(Family::Queue, e))?;
-            hosts.push((key.host, key.level, entry.url));
-            match key::after_prefix(key.host.bytes()) {
-                Some(next) => iterator.seek(next),
-                None => break,
+            let host = key::read_block(k).map(|(host, level, _)| (host, level));
+            match host {
+                Some((id, first_level)) if hosts.last().is_none_or(|last| last.id != id) => {
+                    hosts.push(QueuedHost { id, first_level, known: known(&mut records, &id, v)? });
+                    steps = 0;
+                }
+                Some((id, _)) if steps >= STEPS => {
+                    let Some(next) = key::after_prefix(id.bytes()) else { break };
+                    iterator.seek(next);
+                    continue;
+                }
+                _ => {}
             }
+            steps += 1;
+            iterator.next();
         }
         iterator.status().map_err(|e| self.failed(e))?;
         Ok(hosts)
@@ -115,5 +178,28 @@ impl Store {
         }
         self.commit(batch)?;
         Ok(records)
+    }
+}
+
+/// Entries of a block that are not marked, with their places.
+fn left(block: &[u8], marks: Option<Result<Entry>>) -> Result<Vec<(usize, QueueEntry)>> {
+    let done = match marks.transpose()? {
+        Some((_, bytes)) => decode::<Marks>(&bytes).map_err(|e| damaged(Family::Queue, e))?.done,
+        None => 0,
+    };
+    let entries = unpack(block)?.into_iter().enumerate().take(BLOCK);
+    Ok(entries.filter(|&(place, _)| done & mark_of(place as u64) == 0).collect())
+}
+
+/// The record of a host, of records in order, or the first URL of its first block.
+fn known(
+    records: &mut std::iter::Peekable<impl Iterator<Item = Result<Entry>>>,
+    id: &HostId,
+    block: &[u8],
+) -> Result<std::result::Result<HostRecord, String>> {
+    while records.next_if(|r| matches!(r, Ok((k, _)) if k[..] < id.bytes()[..])).is_some() {}
+    match records.next_if(|r| !matches!(r, Ok((k, _)) if k[..] != id.bytes()[..])).transpose()? {
+        Some((_, v)) => decode(&v).map(Ok).map_err(|e| damaged(Family::Hosts, e)),
+        None => Ok(Err(unpack(block)?.into_iter().next().map(|entry| entry.url).unwrap_or_default())),
     }
 }

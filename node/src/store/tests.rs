@@ -1,12 +1,16 @@
 //! The store's promises: what is written together is there together, and counters tell the truth.
 
+use super::block::seq_of;
 use super::family::{Family, Memory};
 use super::intact::Found;
+use super::queue::QueuedHost;
 use super::value::{PermitRecord, StoredDocument, StoredPage, pack};
 use super::write::{IndexOp, Inlink, MadePage, Write, Writer};
 use super::{Store, StoreError};
 use anthill_agent::io::{Admission, Commit, IndexAction, PermitId};
-use anthill_crawler::record::{CrawlId, CrawlRecord, EntryKind, QueueEntry, QueueKey, UrlRecord, UrlState};
+use anthill_crawler::record::{
+    CrawlId, CrawlRecord, EntryKind, HostRecord, QueueEntry, QueueItem, QueueKey, UrlRecord, UrlState,
+};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, UrlId};
 use std::sync::Arc;
@@ -137,7 +141,10 @@ fn what_is_seen_survives_a_restart_and_a_forced_seed_is_admitted_again() {
     let forced = Admission { force: true, ..admission("http://a.test/1", 0) };
     assert_eq!(writer.write(&[commit(vec![forced])]).unwrap().gained.len(), 1);
     assert_eq!(writer.totals().known, 1);
-    assert_eq!(store.hosts_with_queues().unwrap(), [(host(), 0, "http://a.test/1".to_string())]);
+    assert_eq!(
+        store.hosts_with_queues().unwrap(),
+        [QueuedHost { id: host(), first_level: 0, known: Err("http://a.test/1".into()) }]
+    );
 }
 
 #[test]
@@ -194,7 +201,7 @@ fn what_is_scheduled_comes_back_when_due() {
     let promoted = writer.promote_due(Instant(500), 10).unwrap();
     assert_eq!((promoted.gained.len(), promoted.next_due), (1, None));
     assert_eq!(store.front(host(), 2, 0, 10).unwrap().0[0].entry.attempt, 1);
-    let key = QueueKey { host: host(), level: 2, seq: 1 };
+    let key = QueueKey { host: host(), level: 2, seq: seq_of(1, 0) };
     assert_eq!(store.front(host(), 2, 0, 10).unwrap().0[0].key, key);
 }
 
@@ -246,6 +253,67 @@ fn the_first_offer_of_a_batch_decides_the_level_and_gains_are_told_per_level() {
     let offered: Vec<_> = many.iter().map(|offer| offer.entry.url.as_str()).collect();
     assert_eq!(order, offered, "served in order of arrival");
     assert!(writer.write(&[commit(many)]).unwrap().gained.is_empty());
+}
+
+#[test]
+fn entries_leave_their_queue_one_by_one_and_the_last_takes_the_block_along() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut writer) = open(dir.path());
+    let urls: Vec<_> = (0..150).map(|n| format!("http://a.test/{n}")).collect();
+    writer.write(&[commit(urls.iter().map(|url| admission(url, 2)).collect())]).unwrap();
+    let done = |items: &[QueueItem]| -> Vec<Write> {
+        let done = |item: &QueueItem| Some((item.key, true, CrawlId(1)));
+        let commit = |item| Box::new(Commit { done: done(item), ..Commit::default() });
+        items.iter().map(|item| Write { commit: commit(item), made: None }).collect()
+    };
+    let (all, more) = store.front(host(), 2, 0, 200).unwrap();
+    assert_eq!((all.len(), more), (150, false));
+    // Out of order, several of a block in one batch, and one of them twice.
+    let (odd, even): (Vec<_>, Vec<_>) = all.iter().cloned().enumerate().partition(|(n, _)| n % 2 == 1);
+    let plain = |items: Vec<(usize, QueueItem)>| items.into_iter().map(|(_, item)| item).collect::<Vec<_>>();
+    let (odd, even) = (plain(odd), plain(even));
+    writer.write(&done(&odd[10..])).unwrap();
+    writer.write(&done(&odd[..11])).unwrap();
+    assert_eq!(store.front(host(), 2, 0, 200).unwrap(), (even.clone(), false));
+    assert_eq!(store.front(host(), 2, even[40].key.seq, 9).unwrap(), (even[41..50].to_vec(), true));
+    assert_eq!(store.queue_length(host(), 1_000).unwrap(), 75);
+    assert_eq!(store.find_queued(host(), "http://a.test/6").unwrap(), Ok(Some(even[3].clone())));
+    assert_eq!(store.find_queued(host(), "http://a.test/7").unwrap(), Ok(None));
+    writer.write(&done(&even)).unwrap();
+    assert_eq!(store.range(Family::Queue, &[], &[]).count(), 0, "neither blocks nor marks are left");
+    assert!(store.hosts_with_queues().unwrap().is_empty());
+}
+
+#[test]
+fn a_start_finds_each_host_once_with_its_lowest_level() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut writer) = open(dir.path());
+    let name = |n: u32| format!("h{n}.test");
+    let at = |n: u32, level: u8, path: u32| {
+        let (site, url) = (SiteId::of(&name(n)), format!("http://{}/{path}", name(n)));
+        let (id, host) = (UrlId::of(site, &url), HostId::of(site, &name(n)));
+        Admission { id, host, level, entry: entry(&url), ..admission("", 0) }
+    };
+    // Many blocks of some hosts, so that both stepping and looking for the next are tried.
+    for path in 0..40 {
+        let some = (0..20).filter(|n| n % 3 == 0 || path == 0);
+        let admit = some.map(|n| at(n, if path == 39 { 1 } else { 2 }, path)).collect();
+        writer.write(&[commit(admit)]).unwrap();
+    }
+    let record = HostRecord { name: name(4), requests: 7, ..HostRecord::default() };
+    let hosts = vec![(HostId::of(SiteId::of(&name(4)), &name(4)), record.clone())];
+    writer.write(&[Write { commit: Box::new(Commit { hosts, ..Commit::default() }), made: None }]).unwrap();
+    let found = store.hosts_with_queues().unwrap();
+    assert_eq!(found.len(), 20);
+    assert!(found.is_sorted_by_key(|host| host.id));
+    for n in 0..20 {
+        let host = found.iter().find(|host| host.id == HostId::of(SiteId::of(&name(n)), &name(n))).unwrap();
+        assert_eq!(host.first_level, if n % 3 == 0 { 1 } else { 2 });
+        match &host.known {
+            Ok(known) => assert_eq!((n, known), (4, &record)),
+            Err(url) => assert!(n != 4 && url.starts_with(&format!("http://{}/", name(n))), "{url}"),
+        }
+    }
 }
 
 #[test]

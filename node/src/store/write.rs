@@ -1,10 +1,12 @@
 //! The one writer: commits become one atomic batch, counters included.
 
+use super::admit::Arrival;
 use super::family::Family;
 use super::recent::RecentSet;
+use super::sieve::Sieve;
 use super::value::{Change, Later, StoredDocument, Totals};
 use super::{COUNTS_KEY, CrawlCounts, Result, Store, TOTALS_KEY, counts_key, key};
-use anthill_agent::io::{Admission, Commit, Gain, IndexAction, Scheme};
+use anthill_agent::io::{Commit, Gain, IndexAction, Scheme};
 use anthill_crawler::fingerprint;
 use anthill_crawler::map::{Map, Set};
 use anthill_crawler::record::{CrawlId, QueueKey, UrlRecord, UrlState};
@@ -97,6 +99,7 @@ pub struct Writer {
     pub(super) store: Arc<Store>,
     pub(super) totals: Totals,
     pub(super) crawls: Map<CrawlId, CrawlCounts>,
+    pub(super) sieve: Sieve,
     pub(super) recent_urls: Arc<RecentSet>,
     recent_links: Arc<RecentSet>,
     near: VecDeque<u64>,
@@ -108,11 +111,14 @@ pub struct Writer {
 pub(super) struct Draft<'a> {
     pub(super) batch: WriteBatch,
     /// What is to be put into queues, in order of arrival.
-    pub(super) queued: Vec<(QueueKey, &'a Admission)>,
+    pub(super) queued: Vec<Arrival<'a>>,
+    /// Entries of queues that are done with.
+    pub(super) done: Vec<QueueKey>,
     pub(super) gained: Vec<Gain>,
     pub(super) admitted: BTreeMap<CrawlId, u64>,
     pub(super) touched: Set<CrawlId>,
-    pub(super) urls: Vec<u64>,
+    /// What was not known before, in order.
+    pub(super) urls: Vec<u128>,
     links: Vec<u64>,
     index: Vec<IndexOp>,
 }
@@ -145,8 +151,10 @@ impl Writer {
             crawls.insert(crawl.id, CrawlCounts { admitted: crawl.admitted, untried: crawl.untried });
         }
         debug_assert!(counts_key(CrawlId(0)).starts_with(COUNTS_KEY));
+        let sieve = Sieve::open(&store)?;
         Ok(Writer {
             store,
+            sieve,
             totals,
             crawls,
             recent_urls: Arc::new(RecentSet::new(RECENT_BITS)),
@@ -246,10 +254,11 @@ impl Writer {
         Ok(())
     }
 
-    fn written(&self, draft: Draft<'_>) -> Written {
-        for url in draft.urls {
-            self.recent_urls.insert(url);
+    fn written(&mut self, draft: Draft<'_>) -> Written {
+        for &url in &draft.urls {
+            self.recent_urls.insert(url_fingerprint(&UrlId::from_bytes(url.to_be_bytes())));
         }
+        self.sieve.admitted(&self.store, &draft.urls);
         for link in draft.links {
             self.recent_links.insert(link);
         }
@@ -279,7 +288,8 @@ impl Writer {
                 self.admit(admission, fresh.next() == Some(true), draft);
             }
         }
-        self.put_queued(draft);
+        self.put_done(draft)?;
+        self.put_admitted(draft);
         Ok(())
     }
 
@@ -290,20 +300,13 @@ impl Writer {
             draft.batch.delete_cf(store.cf(Family::InFlight), permit.0.to_be_bytes());
         }
         if let Some((key, untried, crawl)) = commit.done {
-            draft.batch.delete_cf(store.cf(Family::Queue), key::queue(&key));
+            draft.done.push(key);
             self.totals.queued = self.totals.queued.saturating_sub(1);
             if untried {
                 self.totals.untried = self.totals.untried.saturating_sub(1);
                 let counts = self.crawls.entry(crawl).or_default();
                 counts.untried = counts.untried.saturating_sub(1);
                 draft.touched.insert(crawl);
-            }
-        } else if let Some((id, _)) = &commit.record {
-            // It came in an archive: nobody admitted it.
-            if store.bytes(Family::Seen, id.bytes())?.is_none() {
-                draft.batch.put_cf(store.cf(Family::Seen), id.bytes(), []);
-                draft.urls.push(url_fingerprint(id));
-                self.totals.known += 1;
             }
         }
         if let Some((id, record)) = &commit.record {
