@@ -1,8 +1,10 @@
 //! Who works on which site, decided without IO.
 //!
-//! Stage 1 needs two things of it: [`key`], the names under which sites, hosts and URLs are placed and
-//! stored, and [`wire`], the one codec of messages and stored values. Nothing here touches a clock, a
-//! socket, a disk or ambient randomness.
+//! [`key`] names sites, hosts and URLs under which work is placed and stored; [`wire`] is the one codec of messages and
+//! stored values; [`time`] and [`map`] are what the pure rooms use in place of clocks and of maps with a random order.
+//! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod key;
+pub mod map;
+pub mod time;
 pub mod wire;
