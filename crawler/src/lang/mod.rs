@@ -41,6 +41,9 @@ const SURE: f64 = 0.9;
 const PARAGRAPH_SURE: f64 = 0.5;
 /// Paragraphs that are told one by one, spread over the text.
 const MAX_PARAGRAPHS: usize = 24;
+/// Every so many of them are told first. If hardly one of those says anything, the text is of no language (a table, a
+/// listing, noise), and the others would cost much to say the same.
+const FIRST_LOOK: usize = 4;
 /// Characters of each.
 const PARAGRAPH: usize = 200;
 /// Share of the paragraphs' text that a language must have to be the page's.
@@ -101,17 +104,24 @@ fn guess(piece: &str) -> Option<(&'static str, f64)> {
 fn shares(text: &str) -> Vec<(&'static str, f32)> {
     let mut found: Vec<(&'static str, f32)> = Vec::new();
     let mut total = 0.0;
-    for paragraph in paragraphs(text, MAX_PARAGRAPHS) {
-        let end = paragraph.char_indices().nth(PARAGRAPH).map_or(paragraph.len(), |(at, _)| at);
-        let Some((lang, confidence)) = guess(&paragraph[..end]) else { continue };
-        if confidence < PARAGRAPH_SURE {
-            continue;
+    let paragraphs: Vec<&str> = paragraphs(text, MAX_PARAGRAPHS).collect();
+    for offset in 0..FIRST_LOOK {
+        let mut sure = 0;
+        for paragraph in paragraphs.iter().skip(offset).step_by(FIRST_LOOK) {
+            let end = paragraph.char_indices().nth(PARAGRAPH).map_or(paragraph.len(), |(at, _)| at);
+            let Some((lang, _)) = guess(&paragraph[..end]).filter(|(_, c)| *c >= PARAGRAPH_SURE) else {
+                continue;
+            };
+            sure += 1;
+            let weight = paragraph.chars().count() as f32;
+            total += weight;
+            match found.iter_mut().find(|(l, _)| *l == lang) {
+                Some((_, sum)) => *sum += weight,
+                None => found.push((lang, weight)),
+            }
         }
-        let weight = paragraph.chars().count() as f32;
-        total += weight;
-        match found.iter_mut().find(|(l, _)| *l == lang) {
-            Some((_, sum)) => *sum += weight,
-            None => found.push((lang, weight)),
+        if offset == 0 && sure < 2 && paragraphs.len() > 2 * FIRST_LOOK {
+            return Vec::new();
         }
     }
     found.iter_mut().for_each(|(_, weight)| *weight /= total);
@@ -166,6 +176,25 @@ mod tests {
     fn a_menu_at_the_top_does_not_decide() {
         let menu = "Home\nNews\nAbout us\nContact\nProducts\nDownload\nSupport\nLog in\nSign up\n".repeat(3);
         assert_eq!(detect(&format!("{menu}{GERMAN}\n{GERMAN}")).lang, Some("de"));
+    }
+
+    #[test]
+    fn noise_is_of_no_language() {
+        let syllables = ["ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo"];
+        let mut state = 7u32;
+        let mut next = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) % below
+        };
+        let mut text = String::new();
+        for _ in 0..30 {
+            for _ in 0..40 {
+                (0..=next(3)).for_each(|_| text.push_str(syllables[next(14) as usize]));
+                text.push(' ');
+            }
+            text.push('\n');
+        }
+        assert_eq!(detect(&text).lang, None, "{:?}", detect(&text));
     }
 
     #[test]
