@@ -37,12 +37,14 @@ const FIRST_DENSE: char = '\u{0e00}';
 const DENSITY: usize = 3;
 /// Confidence from which an answer stands.
 const SURE: f64 = 0.9;
+/// Confidence below which a larger sample would say no more: the text is mixed, or of no language.
+const HOPELESS: f64 = 0.3;
 /// Confidence from which the language of one paragraph counts.
 const PARAGRAPH_SURE: f64 = 0.5;
 /// Paragraphs that are told one by one, spread over the text.
 const MAX_PARAGRAPHS: usize = 24;
-/// Every so many of them are told first. If hardly one of those says anything, the text is of no language (a table, a
-/// listing, noise), and the others would cost much to say the same.
+/// Every so many of them are told first. If most of those say nothing, the text is of no language (a table, a listing,
+/// noise), and the others would cost much to say the same.
 const FIRST_LOOK: usize = 4;
 /// Characters of each.
 const PARAGRAPH: usize = 200;
@@ -61,7 +63,8 @@ pub fn detect(text: &str) -> Detection {
     if let Some(sure) = first.filter(|(_, c)| *c >= SURE) {
         return single(sure);
     }
-    let second = if text.len() > SAMPLE { guess(&sample(text, LARGE_SAMPLE)) } else { first };
+    let hopeless = first.is_some_and(|(_, c)| c < HOPELESS);
+    let second = if text.len() > SAMPLE && !hopeless { guess(&sample(text, LARGE_SAMPLE)) } else { first };
     if let Some(sure) = second.filter(|(_, c)| *c >= SURE) {
         return single(sure);
     }
@@ -106,8 +109,9 @@ fn shares(text: &str) -> Vec<(&'static str, f32)> {
     let mut total = 0.0;
     let paragraphs: Vec<&str> = paragraphs(text, MAX_PARAGRAPHS).collect();
     for offset in 0..FIRST_LOOK {
-        let mut sure = 0;
+        let (mut told, mut sure) = (0, 0);
         for paragraph in paragraphs.iter().skip(offset).step_by(FIRST_LOOK) {
+            told += 1;
             let end = paragraph.char_indices().nth(PARAGRAPH).map_or(paragraph.len(), |(at, _)| at);
             let Some((lang, _)) = guess(&paragraph[..end]).filter(|(_, c)| *c >= PARAGRAPH_SURE) else {
                 continue;
@@ -120,7 +124,7 @@ fn shares(text: &str) -> Vec<(&'static str, f32)> {
                 None => found.push((lang, weight)),
             }
         }
-        if offset == 0 && sure < 2 && paragraphs.len() > 2 * FIRST_LOOK {
+        if offset == 0 && told > 2 && sure * 2 < told {
             return Vec::new();
         }
     }
