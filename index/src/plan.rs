@@ -208,6 +208,20 @@ impl Plan {
         Box::new(BooleanQuery::new(out))
     }
 
+    /// Pages with all words in their title, if the query is one that a title may be.
+    pub(crate) fn titles(&self, fields: &Fields) -> Option<Box<dyn TantivyQuery>> {
+        self.title_words?;
+        let words = self.words.iter().map(|word| {
+            let forms = word.forms.iter().map(|form| term(fields.title, form, IndexRecordOption::Basic));
+            union(forms.collect())
+        });
+        let words: Option<Vec<_>> = words.collect();
+        words.filter(|words| !words.is_empty()).map(|words| {
+            let musts = words.into_iter().map(|query| (Tantivy::Must, query));
+            Box::new(BooleanQuery::new(musts.collect())) as Box<dyn TantivyQuery>
+        })
+    }
+
     /// Lists that rank.
     fn scored(&self, fields: &Fields, boost: &Boost<'_>, may: &mut Vec<Box<dyn TantivyQuery>>) {
         for (w, word) in self.words.iter().enumerate() {

@@ -99,19 +99,30 @@ impl Model {
         1.0 + self.ranking.inlinks * (n.min(MAX_INLINKS) as f32).ln_1p()
     }
 
-    /// No page of the segment has its sum of words multiplied by more than this.
+    /// No page of the segment has its sum of words multiplied by more than this, but for pages whose title is the query.
     pub(crate) fn largest_factor(&self, segment: &Segment) -> f32 {
-        let mut factor = self.inlink_factor(segment.inlinks.max_value());
+        self.inlink_factor(segment.inlinks.max_value()) * self.other_factors()
+    }
+
+    /// The same of one page.
+    pub(crate) fn largest_factor_of(&self, segment: &Segment, doc: DocId) -> f32 {
+        self.inlink_factor(segment.inlinks.first(doc).unwrap_or_default()) * self.other_factors()
+    }
+
+    fn other_factors(&self) -> f32 {
+        let mut factor = 1.0;
         if self.needs.len() > 1 {
             factor *= 1.0 + self.ranking.all_words;
-        }
-        if self.title_words.is_some() {
-            factor *= 1.0 + self.ranking.exact_title;
         }
         if !self.languages.is_empty() {
             factor *= 1.0 + self.ranking.language;
         }
         factor
+    }
+
+    /// Whether a page that has all words in its title has no others there.
+    pub(crate) fn title_is_query(&self, segment: &Segment, doc: DocId) -> bool {
+        self.title_words == Some(segment.lengths[TITLE].fieldnorm(doc))
     }
 }
 
@@ -201,10 +212,7 @@ impl<'a> Scoring<'a> {
         if model.needs.len() > 1 && model.needs.iter().all(|any| any.iter().any(|w| self.found[*w])) {
             factor *= 1.0 + model.ranking.all_words;
         }
-        if let Some(words) = model.title_words
-            && in_title == self.found.len()
-            && self.segment.lengths[TITLE].fieldnorm(doc) == words
-        {
+        if in_title == self.found.len() && model.title_is_query(self.segment, doc) {
             factor *= 1.0 + model.ranking.exact_title;
         }
         if !model.languages.is_empty()

@@ -9,7 +9,7 @@ use crate::query::Query;
 use crate::schema::{pack_code, unpack_code};
 use crate::score::{Model, Scoring};
 use crate::settings::Ranking;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Segment, Snapshot};
 use crate::stats::{Provider, Statistics};
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use tantivy::query::{EnableScoring, PhraseQuery, Query as TantivyQuery, Weight};
 use tantivy::schema::{Term, Value};
-use tantivy::{DocAddress, DocId, Score, TantivyDocument};
+use tantivy::{DocAddress, DocId, Score, SegmentReader, TantivyDocument};
 
 /// Results that are ranked at most, whatever page of them is asked for: people do not read on, and each costs memory.
 pub const MAX_RESULTS: usize = 10_000;
@@ -296,6 +296,31 @@ fn likeness(snapshot: &Snapshot, ranked: &Ranked, group: bool) -> Likeness {
     }
 }
 
+/// The best so far.
+struct Best {
+    k: usize,
+    heap: BinaryHeap<Ranked>,
+}
+
+impl Best {
+    /// The least sum of words, multiplied by at most `factor`, that may still be among the best.
+    fn bound(&self, factor: f32) -> Score {
+        match self.heap.peek() {
+            Some(worst) if self.heap.len() >= self.k => worst.score / factor,
+            _ => Score::MIN,
+        }
+    }
+
+    fn offer(&mut self, score: f32, ranked: impl FnOnce() -> Ranked) {
+        if self.heap.len() < self.k {
+            self.heap.push(ranked());
+        } else if self.heap.peek().is_some_and(|worst| score >= worst.score) {
+            self.heap.push(ranked());
+            self.heap.pop();
+        }
+    }
+}
+
 /// A query with all its numbers.
 struct Prepared {
     plan: Plan,
@@ -319,37 +344,59 @@ impl Prepared {
         let weight = self.plan.tantivy(&core.fields, Some(&boost)).weight(scoring)?;
         let phrases = self.phrase_weights(core, scoring)?;
         let searched = core.fields.searched();
-        let mut best: BinaryHeap<Ranked> = BinaryHeap::new();
+        let titles = self.plan.titles(&core.fields);
+        let unscored = EnableScoring::disabled_from_searcher(&snapshot.searcher);
+        let titles = titles.map(|query| query.weight(unscored)).transpose()?;
+        let mut best = Best { k, heap: BinaryHeap::new() };
         for (ordinal, (reader, segment)) in
             (0u32..).zip(snapshot.searcher.segment_readers().iter().zip(&snapshot.segments))
         {
-            let mut exact = Scoring::new(&self.model, &self.plan, &phrases, &searched, segment, reader)?;
-            let largest = self.model.largest_factor(segment);
-            let bound = |best: &BinaryHeap<Ranked>| match best.peek() {
-                Some(worst) if best.len() >= k => worst.score / largest * SLACK,
-                _ => Score::MIN,
+            let scoring = || Scoring::new(&self.model, &self.plan, &phrases, &searched, segment, reader);
+            let offer = |best: &mut Best, doc, score| {
+                best.offer(score, || Ranked {
+                    score,
+                    key: segment.key(doc),
+                    address: DocAddress::new(ordinal, doc),
+                });
             };
-            let start = bound(&best);
-            let mut look = |doc: DocId, _: Score| {
-                if !reader.is_deleted(doc) {
-                    let score = exact.score(doc);
-                    let enters = best.len() < k || best.peek().is_some_and(|worst| score >= worst.score);
-                    if enters {
-                        best.push(Ranked {
-                            score,
-                            key: segment.key(doc),
-                            address: DocAddress::new(ordinal, doc),
-                        });
-                        if best.len() > k {
-                            best.pop();
-                        }
-                    }
+            // Pages whose title is the query go first, by themselves: they are few, and what they may score beyond all
+            // others would have the others looked at in vain.
+            let named = self.named(titles.as_deref(), reader, segment)?;
+            if !named.is_empty() {
+                let mut exact = scoring()?;
+                for &doc in named.iter().filter(|doc| !reader.is_deleted(**doc)) {
+                    offer(&mut best, doc, exact.score(doc));
                 }
-                bound(&best)
+            }
+            let mut exact = scoring()?;
+            let largest = self.model.largest_factor(segment);
+            let start = best.bound(largest) * SLACK;
+            let mut look = |doc: DocId, most: Score| {
+                let within = most >= best.bound(self.model.largest_factor_of(segment, doc)) * SLACK;
+                if within && !reader.is_deleted(doc) && named.binary_search(&doc).is_err() {
+                    offer(&mut best, doc, exact.score(doc));
+                }
+                best.bound(largest) * SLACK
             };
             weight.for_each_pruning(start, reader, &mut look)?;
         }
-        Ok(best.into_sorted_vec())
+        Ok(best.heap.into_sorted_vec())
+    }
+
+    /// Pages of a segment whose title is the query, in order.
+    fn named(
+        &self,
+        titles: Option<&dyn Weight>,
+        reader: &SegmentReader,
+        segment: &Segment,
+    ) -> Result<Vec<DocId>, Error> {
+        let mut named = Vec::new();
+        if let Some(titles) = titles {
+            titles.for_each_no_score(reader, &mut |docs| {
+                named.extend(docs.iter().filter(|&&doc| self.model.title_is_query(segment, doc)));
+            })?;
+        }
+        Ok(named)
     }
 
     fn phrase_weights(
