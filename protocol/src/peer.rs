@@ -1,0 +1,148 @@
+//! Who peers are, and how they sign: the names this room uses for what the hands do with Ed25519.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A peer: its Ed25519 public key. Peers are ordered by its bytes wherever a tie has to be broken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PeerKey(pub [u8; 32]);
+
+impl PeerKey {
+    /// The whole key in hexadecimal, 64 digits.
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|b| format!("{b:02x}")).collect()
+    }
+}
+
+impl fmt::Display for PeerKey {
+    /// The first 12 hexadecimal digits: enough to tell the peers of a log apart.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..6].iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+impl fmt::Debug for PeerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PeerKey({self})")
+    }
+}
+
+/// A signature as Ed25519 makes it: 64 bytes, on the wire as they are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Halves", into = "Halves")]
+pub struct Signature(pub [u8; 64]);
+
+/// serde knows arrays of up to 32.
+type Halves = ([u8; 32], [u8; 32]);
+
+impl From<Halves> for Signature {
+    fn from((first, second): Halves) -> Signature {
+        let mut bytes = [0; 64];
+        bytes[..32].copy_from_slice(&first);
+        bytes[32..].copy_from_slice(&second);
+        Signature(bytes)
+    }
+}
+
+impl From<Signature> for Halves {
+    fn from(signature: Signature) -> Halves {
+        let mut halves = ([0; 32], [0; 32]);
+        halves.0.copy_from_slice(&signature.0[..32]);
+        halves.1.copy_from_slice(&signature.0[32..]);
+        halves
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Signature({:02x}{:02x}{:02x}{:02x}…)", self.0[0], self.0[1], self.0[2], self.0[3])
+    }
+}
+
+/// A peer's own key and everybody's public ones: signing and verifying, deterministic and without IO.
+pub trait Keys {
+    /// The peer that signs.
+    fn own(&self) -> PeerKey;
+
+    /// This peer's signature of `bytes`.
+    fn sign(&self, bytes: &[u8]) -> Signature;
+
+    /// Whether `signature` is that of `by` on `bytes`. False for whatever is no key or no signature.
+    fn verify(&self, by: &PeerKey, bytes: &[u8], signature: &Signature) -> bool;
+}
+
+pub mod testing {
+    //! Keys for simulations and tests: as deterministic as Ed25519 and a hundred times cheaper.
+    //!
+    //! A peer's secret follows from its public name, so whoever holds this code can sign for everybody. Within a
+    //! simulation nobody does: a node is given a [`Keyring`] that signs in one name only. Never for real peers.
+
+    use super::{Keys, PeerKey, Signature};
+
+    /// Signs for one simulated peer and verifies what others signed.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Keyring {
+        own: PeerKey,
+    }
+
+    impl Keyring {
+        /// The keys of the peer with this number.
+        pub fn numbered(number: u64) -> Keyring {
+            Keyring { own: PeerKey(blake3::derive_key("anthill simulated peer", &number.to_le_bytes())) }
+        }
+
+        /// The keys of the peer with this name: for a data folder that was copied.
+        pub fn of(own: PeerKey) -> Keyring {
+            Keyring { own }
+        }
+    }
+
+    fn signature(by: &PeerKey, bytes: &[u8]) -> Signature {
+        let secret = blake3::derive_key("anthill simulated secret", &by.0);
+        let mut signature = [0; 64];
+        blake3::Hasher::new_keyed(&secret).update(bytes).finalize_xof().fill(&mut signature);
+        Signature(signature)
+    }
+
+    impl Keys for Keyring {
+        fn own(&self) -> PeerKey {
+            self.own
+        }
+
+        fn sign(&self, bytes: &[u8]) -> Signature {
+            signature(&self.own, bytes)
+        }
+
+        fn verify(&self, by: &PeerKey, bytes: &[u8], given: &Signature) -> bool {
+            signature(by, bytes) == *given
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Keyring;
+    use super::*;
+
+    #[test]
+    fn a_signature_holds_for_its_peer_and_its_bytes_only() {
+        let (a, b) = (Keyring::numbered(1), Keyring::numbered(2));
+        let signature = a.sign(b"word");
+        assert!(b.verify(&a.own(), b"word", &signature));
+        assert!(!b.verify(&b.own(), b"word", &signature));
+        assert!(!b.verify(&a.own(), b"ward", &signature));
+        let mut other = signature;
+        other.0[63] ^= 1;
+        assert!(!b.verify(&a.own(), b"word", &other));
+        assert_eq!(Keyring::of(a.own()).sign(b"word"), signature, "deterministic");
+    }
+
+    #[test]
+    fn peers_are_shown_short_and_told_in_full() {
+        let peer = PeerKey(std::array::from_fn(|i| i as u8));
+        assert_eq!(peer.to_string(), "000102030405");
+        assert_eq!(format!("{peer:?}"), "PeerKey(000102030405)");
+        assert_eq!(peer.hex().len(), 64);
+        assert!(peer.hex().ends_with("1e1f"));
+    }
+}
