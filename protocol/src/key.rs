@@ -21,6 +21,11 @@ impl Slot {
         (u32::from(number) < SLOTS).then_some(Slot(number))
     }
 
+    /// All of them, in order.
+    pub fn all() -> impl Iterator<Item = Slot> {
+        (0..SLOTS as u16).map(Slot)
+    }
+
     /// Its number, below [`SLOTS`].
     pub fn number(self) -> u16 {
         self.0
@@ -160,5 +165,6 @@ mod tests {
         let top = SiteId::from_bytes([0xff; 8]);
         assert_eq!(top.slot(), Slot::new(SLOTS as u16 - 1).expect("in range"));
         assert_eq!(Slot::new(SLOTS as u16), None);
+        assert!(Slot::all().map(Slot::number).eq(0..SLOTS as u16));
     }
 }

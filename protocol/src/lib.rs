@@ -2,12 +2,14 @@
 //!
 //! [`key`] names sites, hosts and URLs under which work is placed and stored; [`wire`] is the one codec of messages and
 //! stored values; [`time`] and [`map`] are what the pure rooms use in place of clocks and of maps with a random order.
-//! [`peer`] and [`signed`] are who speaks and how it is proved; [`member`] is what a peer says of itself. Nothing here touches a clock, a socket, a disk or ambient randomness.
+//! [`peer`] and [`signed`] are who speaks and how it is proved; [`member`] is what a peer says of itself, and [`placement`]
+//! computes from that who should hold what. Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod key;
 pub mod map;
 pub mod member;
 pub mod peer;
+pub mod placement;
 pub mod signed;
 pub mod time;
 pub mod wire;
