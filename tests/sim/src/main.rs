@@ -1,0 +1,155 @@
+//! `anthill-sim`: runs seeds of a scenario until something does not hold or the time is over.
+//!
+//! Ends with 0 if everything held, 1 with the replaying command if not, 2 if the arguments make no sense.
+
+mod pool;
+
+use anthill_sim::scenarios::{Runnable, all};
+use anthill_sim::{FaultKind, Options, Outcome};
+use clap::Parser;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Runs that shrinking tries at most.
+const SHRINKING: u32 = 2_000;
+
+/// Runs a swarm in virtual time, from a seed, under faults.
+#[derive(Parser)]
+#[command(name = "anthill-sim", version)]
+struct Args {
+    /// What to run; see --list
+    #[arg(long, required_unless_present_any = ["list", "faults"])]
+    scenario: Option<String>,
+    /// The seed of one run; with --minutes, the first of many
+    #[arg(long, conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Seeds to run, the last one excluded: 0..1000
+    #[arg(long, value_parser = range)]
+    seeds: Option<Range<u64>>,
+    /// Run seeds for so long in real time
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// How many machines there are at the beginning, instead of a number drawn
+    #[arg(long)]
+    machines: Option<u32>,
+    /// How long things go wrong, in virtual time
+    #[arg(long)]
+    faulty_ms: Option<u64>,
+    /// How long it is quiet then, in virtual time
+    #[arg(long)]
+    quiet_ms: Option<u64>,
+    /// Faults that do not happen: loss,kill
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<FaultKind>,
+    /// The only accidents that happen, by their numbers in the plan: 3,17 (or none)
+    #[arg(long, value_parser = numbers)]
+    accidents: Option<Kept>,
+    /// When a seed fails, look for a smaller run that fails as well
+    #[arg(long)]
+    shrink: bool,
+    /// Print what the runs counted, as JSON
+    #[arg(long)]
+    metrics: bool,
+    /// Cores to use, instead of all
+    #[arg(long)]
+    cores: Option<usize>,
+    /// Print the scenarios
+    #[arg(long)]
+    list: bool,
+    /// Print the kinds of fault
+    #[arg(long)]
+    faults: bool,
+}
+
+/// Accidents by number: a type of its own, so that several do not read as several arguments.
+#[derive(Clone)]
+struct Kept(BTreeSet<u32>);
+
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let parsed = text.split_once("..").and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
+    parsed.filter(|r: &Range<u64>| !r.is_empty()).ok_or_else(|| "two numbers, as 0..1000".to_owned())
+}
+
+fn numbers(text: &str) -> Result<Kept, String> {
+    if text == "none" {
+        return Ok(Kept(BTreeSet::new()));
+    }
+    let parsed: Result<_, _> = text.split(',').map(str::parse).collect();
+    parsed.map(Kept).map_err(|_| "numbers with commas between, or none".to_owned())
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        Options {
+            machines: self.machines,
+            faulty: self.faulty_ms.map(Duration::from_millis),
+            quiet: self.quiet_ms.map(Duration::from_millis),
+            without: self.without.iter().copied().collect(),
+            accidents: self.accidents.clone().map(|kept| kept.0),
+        }
+    }
+
+    /// The seeds to run: those named, or from one on without end if a time is given.
+    fn range(&self) -> Range<u64> {
+        match (&self.seeds, self.seed, self.minutes) {
+            (Some(range), ..) => range.clone(),
+            (None, seed, Some(_)) => seed.unwrap_or(0)..u64::MAX,
+            (None, seed, None) => {
+                let seed = seed.unwrap_or(0);
+                seed..seed.saturating_add(1)
+            }
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if args.faults {
+        for kind in FaultKind::ALL {
+            println!("{kind}");
+        }
+        return ExitCode::SUCCESS;
+    }
+    let scenarios = all();
+    if args.list {
+        for scenario in &scenarios {
+            println!("{:<26} {}", scenario.name(), scenario.about());
+        }
+        return ExitCode::SUCCESS;
+    }
+    let wanted = args.scenario.clone().unwrap_or_default();
+    let Some(scenario) = scenarios.iter().find(|s| s.name() == wanted) else {
+        eprintln!("anthill-sim: no scenario is called {wanted:?}; --list prints those there are");
+        return ExitCode::from(2);
+    };
+    // A node's panic is a violation, and told as one.
+    std::panic::set_hook(Box::new(|_| {}));
+    run(scenario.as_ref(), &args)
+}
+
+fn run(scenario: &dyn Runnable, args: &Args) -> ExitCode {
+    let options = args.options();
+    let limit = args.minutes.map(|m| Duration::from_secs_f64(m.clamp(0.0, 1e6) * 60.0));
+    let done = pool::run(scenario, &options, args.range(), limit, args.cores);
+    println!("{}", done.summary(scenario.name()));
+    if args.metrics {
+        match serde_json::to_string_pretty(&done.metrics) {
+            Ok(json) => println!("{json}"),
+            Err(error) => eprintln!("anthill-sim: the metrics cannot be printed: {error}"),
+        }
+    } else {
+        println!("{}", done.metrics.table());
+    }
+    let Some(Outcome { seed, violation: Some(violation), .. }) = done.failed else {
+        return ExitCode::SUCCESS;
+    };
+    println!("\n{violation}");
+    if args.shrink
+        && let Some(small) = scenario.shrink(seed, &options, SHRINKING)
+    {
+        println!("\nmade smaller in {} runs:\n{}", small.tries, small.violation);
+    }
+    ExitCode::from(1)
+}

@@ -1,0 +1,45 @@
+//! The scenarios that the command knows.
+
+pub mod gossip;
+pub mod lease;
+
+use crate::run::{Options, Outcome, run};
+use crate::scenario::Scenario;
+use crate::shrink::{Shrunk, shrink};
+
+/// A scenario of whatever nodes.
+pub trait Runnable: Sync {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// What it tries.
+    fn about(&self) -> &'static str;
+    /// [`crate::run()`].
+    fn run(&self, seed: u64, options: &Options) -> Outcome;
+    /// [`crate::shrink()`].
+    fn shrink(&self, seed: u64, options: &Options, tries: u32) -> Option<Shrunk>;
+}
+
+impl<S: Scenario> Runnable for S {
+    fn name(&self) -> &'static str {
+        Scenario::name(self)
+    }
+
+    fn about(&self) -> &'static str {
+        Scenario::about(self)
+    }
+
+    fn run(&self, seed: u64, options: &Options) -> Outcome {
+        run(self, seed, options)
+    }
+
+    fn shrink(&self, seed: u64, options: &Options, tries: u32) -> Option<Shrunk> {
+        shrink(self, seed, options, tries)
+    }
+}
+
+/// All of them. Those with a planted bug show that it is found.
+pub fn all() -> Vec<Box<dyn Runnable>> {
+    let mut all: Vec<Box<dyn Runnable>> = vec![Box::new(gossip::Gossip)];
+    all.extend(lease::Variant::ALL.map(|variant| Box::new(lease::Lease(variant)) as Box<dyn Runnable>));
+    all
+}
