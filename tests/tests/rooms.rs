@@ -50,7 +50,7 @@ fn rooms(dependencies: &BTreeSet<String>) -> Vec<&str> {
 
 #[test]
 fn pure_rooms_have_no_hands() {
-    for room in ["anthill-protocol", "anthill-crawler", "anthill-agent"] {
+    for room in ["anthill-protocol", "anthill-crawler", "anthill-agent", "anthill-sim"] {
         let reached = dependencies(room);
         let hands: Vec<_> = HANDS.iter().filter(|h| reached.contains(**h)).collect();
         assert!(hands.is_empty(), "{room} reaches {hands:?}");
@@ -65,6 +65,7 @@ fn doors_open_in_one_direction() {
     assert_eq!(rooms(&dependencies("anthill-agent")), ["anthill-crawler", protocol]);
     assert_eq!(rooms(&dependencies("anthill-index")), Vec::<&str>::new());
     assert_eq!(rooms(&dependencies("anthill-web")), Vec::<&str>::new());
+    assert_eq!(rooms(&dependencies("anthill-sim")), [protocol]);
     let node = dependencies("anthill-node");
     assert_eq!(rooms(&node), ["anthill-agent", "anthill-crawler", "anthill-dht", "anthill-index", protocol]);
 }

@@ -24,8 +24,8 @@ impl<S: Scenario> World<'_, S> {
         }
         let kind = self.plan[place].kind;
         let happened = match kind {
-            FaultKind::ClogLink | FaultKind::Break => self.to_a_link(place),
-            FaultKind::Partition | FaultKind::OneWay | FaultKind::Partial => self.to_the_network(place),
+            FaultKind::ClogLink | FaultKind::Break => self.strike_link(place),
+            FaultKind::Partition | FaultKind::OneWay | FaultKind::Partial => self.strike_network(place),
             FaultKind::Kill
             | FaultKind::PowerLoss
             | FaultKind::EmptyDisk
@@ -34,7 +34,7 @@ impl<S: Scenario> World<'_, S> {
             FaultKind::MassStop => self.mass_stop(place)?,
             FaultKind::CopiedDisk | FaultKind::Join => self.newcomer(place)?,
             FaultKind::Leave => self.leave(place)?,
-            _ => self.to_a_machine(place),
+            _ => self.strike_machine(place),
         };
         self.metrics.accidents_skipped += u64::from(!happened);
         Ok(())
@@ -95,7 +95,7 @@ impl<S: Scenario> World<'_, S> {
         self.is_aimed(place) || (away < most && all - away > 1)
     }
 
-    fn to_a_link(&mut self, place: usize) -> bool {
+    fn strike_link(&mut self, place: usize) -> bool {
         let (aimed, mut dice) = self.aimed(place);
         let Some(&node) = aimed.first() else { return false };
         let drawn = matches!(self.plan[place].aim, Aim::Drawn(_));
@@ -120,7 +120,7 @@ impl<S: Scenario> World<'_, S> {
         self.slots.get(node.index()).is_none_or(|s| s.fixture)
     }
 
-    fn to_the_network(&mut self, place: usize) -> bool {
+    fn strike_network(&mut self, place: usize) -> bool {
         let (aimed, mut dice) = self.aimed(place);
         let kind = self.plan[place].kind;
         let (left, right) = match &self.plan[place].aim {
@@ -142,15 +142,21 @@ impl<S: Scenario> World<'_, S> {
         };
         let cut = self.net.cut(&left, &right, both);
         self.queue.push(self.now + self.plan[place].lasts, Event::Mend(cut));
-        for node in left.into_iter().chain(right) {
-            if node.index() < self.slots.len() {
-                self.note(place, node, None);
+        // Those cut off are told of in the log; all whom it concerns are counted.
+        let others = if right.is_empty() { self.running() } else { right };
+        let there = self.slots.len();
+        for &node in left.iter().filter(|n| n.index() < there) {
+            self.note(place, node, None);
+        }
+        for node in others.iter().filter(|n| !left.contains(n)) {
+            if let Some(host) = self.net.hosts.get(node.index()) {
+                self.metrics.fault(kind, host.label);
             }
         }
         true
     }
 
-    fn to_a_machine(&mut self, place: usize) -> bool {
+    fn strike_machine(&mut self, place: usize) -> bool {
         let (aimed, mut dice) = self.aimed(place);
         let Some(&node) = aimed.first() else { return false };
         let (kind, lasts) = (self.plan[place].kind, self.plan[place].lasts);

@@ -296,8 +296,8 @@ impl Weather {
             duplicate_ppm,
             reorder_ppm,
             reorder: Duration::from_micros(dice.around(300_000)),
-            bytes_per_s: if short { dice.between(20_000, 1_000_000) } else { 12_500_000 },
-            queue_bytes: if short { dice.between(2_000, 64_000) } else { u64::MAX },
+            bytes_per_s: if short { 1_000_000 >> dice.below(7) } else { 12_500_000 },
+            queue_bytes: if short { 65_536 >> dice.below(9) } else { u64::MAX },
             stream_patience: Duration::from_millis(dice.between(5_000, 30_000)),
         }
     }

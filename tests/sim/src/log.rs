@@ -8,6 +8,9 @@ use anthill_protocol::time::Instant;
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::{self, Write};
 
+/// Bytes of a message that its line shows.
+const SHOWN: usize = 16;
+
 /// What a line of the log begins with, before its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mark {
@@ -67,7 +70,11 @@ impl Log {
         if self.reads(node, None) {
             let what = match mark {
                 Mark::Tick => "tick".to_owned(),
-                Mark::Message => format!("<- n{other} {kind} ({} bytes)", data.len()),
+                Mark::Message => {
+                    let shown = data.iter().take(SHOWN).map(|byte| format!("{byte:02x}"));
+                    let more = if data.len() > SHOWN { ".." } else { "" };
+                    format!("<- n{other} {kind} {}{more} ({} bytes)", shown.collect::<String>(), data.len())
+                }
                 Mark::Completed => format!("written {other}{kind}"),
                 Mark::Broken => format!("stream with n{other} broke"),
                 _ => "asked to leave".to_owned(),

@@ -21,7 +21,8 @@ pub(crate) enum Inbound {
     Tick,
     Message(Box<Packet>),
     Completed(Ticket, Result<(), DiskFull>),
-    Broken(NodeId),
+    /// The stream with a machine broke, for the time of this number.
+    Broken(NodeId, u32),
     Leave,
 }
 

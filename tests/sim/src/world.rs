@@ -131,8 +131,8 @@ impl<'s, S: Scenario> World<'s, S> {
                 let (net, mut env) = self.net();
                 if let Some(delivery) = net.stream_due(&mut env, pair, side, epoch) {
                     let packet = delivery.packet;
-                    if delivery.broken_first {
-                        self.give(packet.to, Inbound::Broken(packet.from))?;
+                    if let Some(epoch) = delivery.broken_first {
+                        self.give(packet.to, Inbound::Broken(packet.from, epoch))?;
                     }
                     self.give(packet.to, Inbound::Message(packet))?;
                 }
@@ -142,8 +142,8 @@ impl<'s, S: Scenario> World<'s, S> {
                 net.stream_check(&mut env, pair, epoch);
             }
             Event::Told { pair, side } => {
-                if self.net.told(pair, side) {
-                    self.give(pair.end(side), Inbound::Broken(pair.end(side.across())))?;
+                if let Some(epoch) = self.net.owed(pair, side) {
+                    self.give(pair.end(side), Inbound::Broken(pair.end(side.across()), epoch))?;
                 }
             }
             Event::Disk { node, incarnation, ticket, sync, result } => {
@@ -270,6 +270,11 @@ impl<'s, S: Scenario> World<'s, S> {
                 return Err(Failed { check: "spin".into(), broken: Broken::new(what, [id]) });
             }
         }
+        if let Inbound::Broken(with, epoch) = inbound
+            && !self.net.learns(id, with, epoch)
+        {
+            return Ok(());
+        }
         self.actor = id;
         self.metrics.steps += 1;
         let Some(node) = slot.node.as_mut() else { return Ok(()) };
@@ -291,7 +296,7 @@ impl<'s, S: Scenario> World<'s, S> {
                 self.log.call(self.now, id, Mark::Completed, ticket.0, failed, failed.as_bytes());
                 node.completed(&mut ctx, ticket, result);
             }
-            Inbound::Broken(with) => {
+            Inbound::Broken(with, _) => {
                 self.log.call(self.now, id, Mark::Broken, u64::from(with.0), "", &[]);
                 node.broken(&mut ctx, with);
             }
@@ -447,6 +452,11 @@ impl<'s, S: Scenario> World<'s, S> {
             Stop::Killed => slot.disk.kill(&mut self.dice),
             Stop::Power => slot.disk.lose_power(&mut self.dice),
             Stop::Orderly => slot.disk.sync(),
+        }
+        for held in &slot.held {
+            if let Inbound::Message(packet) = held {
+                self.metrics.kind(packet.kind).lost += 1;
+            }
         }
         slot.forget();
         slot.status = status;

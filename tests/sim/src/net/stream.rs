@@ -63,8 +63,15 @@ pub(crate) struct Stream {
     ways: [Way; 2],
     /// Since when one of the ends has had no answer.
     still_since: Option<Instant>,
-    /// Ends that have not learnt that the last one broke.
-    owed: [bool; 2],
+    /// How many of these each end knows of.
+    known: [u32; 2],
+}
+
+impl Stream {
+    /// True if an end has not learnt that the last one broke.
+    fn is_owed(&self, side: Side) -> bool {
+        self.known[side as usize] < self.epoch
+    }
 }
 
 /// One direction of a stream.
@@ -81,8 +88,8 @@ struct Way {
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub packet: Box<Packet>,
-    /// The receiver has to be told first that the stream before this one broke.
-    pub broken_first: bool,
+    /// The receiver has to be told first that the stream before this one broke, which was the one of this number.
+    pub broken_first: Option<u32>,
 }
 
 impl Net {
@@ -93,7 +100,7 @@ impl Net {
             self.meet(packet.from, packet.to);
         }
         let stream = self.streams.entry(pair).or_default();
-        if stream.owed[side as usize] {
+        if stream.is_owed(side) {
             // It goes into a stream that is no more, which the other machine answers if it can.
             env.metrics.kind(packet.kind).lost += 1;
             if !self.blocked(packet.from, packet.to) && !self.blocked(packet.to, packet.from) {
@@ -157,7 +164,7 @@ impl Net {
             way.planned = true;
             env.queue.push(at.max(env.now), Event::Stream { pair, side, epoch });
         }
-        let broken_first = std::mem::take(&mut stream.owed[side.across() as usize]);
+        let broken_first = stream.is_owed(side.across()).then_some(stream.epoch);
         packet.map(|packet| Delivery { packet, broken_first })
     }
 
@@ -181,9 +188,19 @@ impl Net {
         }
     }
 
-    /// One end is told: true if it does not know yet.
-    pub fn told(&mut self, pair: Pair, side: Side) -> bool {
-        self.streams.get_mut(&pair).is_some_and(|s| std::mem::take(&mut s.owed[side as usize]))
+    /// The break that an end has yet to be told of, if there is one.
+    pub fn owed(&self, pair: Pair, side: Side) -> Option<u32> {
+        self.streams.get(&pair).filter(|s| s.is_owed(side)).map(|s| s.epoch)
+    }
+
+    /// A process handles the news of a break: false if it knew. What it sends from now on goes into a new stream.
+    pub fn learns(&mut self, node: NodeId, with: NodeId, epoch: u32) -> bool {
+        let (pair, side) = Pair::of(node, with);
+        let Some(stream) = self.streams.get_mut(&pair) else { return false };
+        let known = &mut stream.known[side as usize];
+        let news = *known < epoch;
+        *known = epoch.max(*known);
+        news
     }
 
     /// Breaks the stream of two machines, if there is one, as if something between them had.
@@ -212,7 +229,7 @@ impl Net {
             self.break_stream(env, pair, after, after);
             if let Some(stream) = self.streams.get_mut(&pair) {
                 // The process that could be told is gone.
-                stream.owed[side as usize] = false;
+                stream.known[side as usize] = stream.epoch;
             }
         }
     }
@@ -254,8 +271,9 @@ impl Net {
         for (side, after) in [(Side::Low, low), (Side::High, high)] {
             let same = side == Side::High && pair.low == pair.high;
             if !same && self.hosts.get(pair.end(side).index()).is_some_and(|h| h.up) {
-                stream.owed[side as usize] = true;
                 env.queue.push(env.now + after, Event::Told { pair, side });
+            } else {
+                stream.known[side as usize] = stream.epoch;
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::check::{Broken, Check, View};
 use crate::clock::Clock;
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
-use crate::fault::{FaultKind, Palette};
+use crate::fault::{Dose, FaultKind, Palette};
 use crate::node::{Ctx, Node, NodeId};
 use crate::scenario::{Scenario, Start};
 use anthill_protocol::time::Instant;
@@ -112,6 +112,8 @@ pub struct Voter {
     variant: Variant,
     voters: u32,
     promise: Promise,
+    /// The highest number heard of; nothing is promised by it.
+    seen: u64,
     /// Promises that are being written, and to whom each answer goes.
     writing: Vec<(Ticket, NodeId, u64)>,
     asked: Option<Asked>,
@@ -138,10 +140,10 @@ impl Voter {
     }
 
     fn heard_ask(&mut self, ctx: &mut Ctx<'_, Held>, from: NodeId, number: u64) {
+        self.seen = self.seen.max(number);
         let taken = self.promise.to != from.0 && ctx.now() < self.promise.until;
         if taken || number <= self.promise.number {
-            let seen = self.promise.number;
-            return say(ctx, from, Message::Refuse { seen });
+            return say(ctx, from, Message::Refuse { seen: self.seen });
         }
         self.promise = Promise { number, to: from.0, until: ctx.now() + PROMISE };
         let ticket = ctx.persist(KEY.to_vec(), encode(&self.promise), true);
@@ -179,11 +181,15 @@ impl Node for Voter {
     type Event = Held;
 
     fn boot((variant, voters): (Variant, u32), disk: &Disk, now: Instant, seed: u64) -> Voter {
-        let kept = disk.get(KEY).and_then(|bytes| decode(bytes).ok()).filter(|_| variant != Variant::Forgets);
+        let kept = disk
+            .get(KEY)
+            .and_then(|bytes| decode(bytes).ok())
+            .filter(|_: &Promise| variant != Variant::Forgets);
         let mut dice = Dice::new(seed, "voter");
         let next = now + dice.span(Duration::ZERO, PATIENCE);
         let (promise, writing) = (kept.unwrap_or_default(), Vec::new());
-        Voter { variant, voters, promise, writing, asked: None, held_until: None, next, dice }
+        let seen = promise.number;
+        Voter { variant, voters, promise, seen, writing, asked: None, held_until: None, next, dice }
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -214,7 +220,7 @@ impl Node for Voter {
             self.next = self.promise.until.max(ctx.now()) + self.dice.span(Duration::ZERO, SPREAD);
             return;
         }
-        let number = self.promise.number + 1;
+        let number = self.seen.max(self.promise.number) + 1;
         self.asked = Some(Asked { number, at: ctx.now(), granted: BTreeSet::new() });
         self.next = ctx.now() + PATIENCE;
         for voter in 0..self.voters {
@@ -226,8 +232,7 @@ impl Node for Voter {
         match decode(bytes) {
             Ok(Message::Ask { number }) => self.heard_ask(ctx, from, number),
             Ok(Message::Grant { number }) => self.heard_grant(ctx, from, number),
-            // The next number is above all that refused; nothing is promised by it.
-            Ok(Message::Refuse { seen }) => self.promise.number = self.promise.number.max(seen),
+            Ok(Message::Refuse { seen }) => self.seen = self.seen.max(seen),
             Err(_) => {}
         }
     }
@@ -275,6 +280,15 @@ impl Check<Voter> for OneHolder {
         }
         Ok(())
     }
+}
+
+/// When faults have stopped, one machine comes to hold it.
+struct SomeHolder;
+
+impl Check<Voter> for SomeHolder {
+    fn name(&self) -> &'static str {
+        "some-holder"
+    }
 
     fn at_end(&mut self, view: &View<'_, Voter>) -> Result<(), Broken> {
         match view.running().any(|(_, node)| node.held_until().is_some()) {
@@ -319,7 +333,7 @@ impl Scenario for Lease {
     }
 
     fn phases(&self) -> (Duration, Duration) {
-        (Duration::from_secs(120), Duration::from_secs(60))
+        (Duration::from_secs(120), Duration::from_secs(120))
     }
 
     fn boot(&self, start: &Start) -> (Variant, u32) {
@@ -327,14 +341,17 @@ impl Scenario for Lease {
     }
 
     fn checks(&self) -> Vec<Box<dyn Check<Voter>>> {
-        vec![Box::new(OneHolder::default())]
+        vec![Box::new(OneHolder::default()), Box::new(SomeHolder)]
     }
 
-    /// Voters are fixed and their disks are what they promise by: nobody comes, leaves, or loses a disk.
+    /// Voters are fixed and their disks are what they promise by: nobody comes, leaves, or loses a disk. Machines are
+    /// often gone for less than a lease: after more, a lost promise does no harm.
     fn palette(&self) -> Palette {
         use FaultKind as K;
-        let palette =
-            Palette::everything().without(&[K::EmptyDisk, K::Death, K::CopiedDisk, K::Join, K::Leave]);
+        let restart = Dose { every: Duration::from_secs(4), least: Duration::from_millis(10), most: LEASE };
+        let palette = Palette::everything()
+            .without(&[K::EmptyDisk, K::Death, K::CopiedDisk, K::Join, K::Leave])
+            .with(K::PowerLoss, restart);
         if self.0 == Variant::WildClocks {
             let dose = palette.accidents[&K::Drift];
             return palette.with(K::WildDrift, dose);
