@@ -3,9 +3,11 @@
 //! [`key`] names sites, hosts and URLs under which work is placed and stored; [`wire`] is the one codec of messages and
 //! stored values; [`time`] and [`map`] are what the pure rooms use in place of clocks and of maps with a random order.
 //! [`peer`] and [`signed`] are who speaks and how it is proved; [`member`] is what a peer says of itself, and [`placement`]
-//! computes from that who should hold what. [`exclusion`] is what part of the web must be left alone, and who says so.
+//! computes from that who should hold what. [`view`] is the swarm as one peer sees it, and [`claim`] who may fetch where.
+//! [`exclusion`] is what part of the web must be left alone, and who says so.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
+pub mod claim;
 pub mod exclusion;
 pub mod key;
 pub mod map;
@@ -14,4 +16,5 @@ pub mod peer;
 pub mod placement;
 pub mod signed;
 pub mod time;
+pub mod view;
 pub mod wire;
