@@ -3,8 +3,9 @@
 use crate::admission::Door;
 use crate::completion::{Desk, Fate};
 use crate::crawls::{CrawlView, Crawls};
-use crate::io::{Admission, Commit, CrawlSpec, Effect, Input, Permit, Reason, Task};
+use crate::io::{Admission, Commit, CrawlSpec, Effect, Input, Permit, Reason, StoredHost, Task};
 use crate::ledger::{About, Ledger, Open};
+use crate::rights::{Alone, Right, Rights, Waiters};
 use anthill_crawler::exclusion::{self, Exclusions};
 use anthill_crawler::filter::{Budgets, Directories};
 use anthill_crawler::frontier::{
@@ -16,6 +17,7 @@ use anthill_protocol::key::{HostId, SiteId};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Admissions in one commit: a sitemap may list 50,000 URLs, and a write of 256 kB is large enough.
@@ -67,9 +69,11 @@ pub struct Counts {
     pub front_weight: usize,
 }
 
-/// One peer's mind.
-pub struct Agent {
+/// One peer's mind. `R` says which hosts are its to ask.
+pub struct Agent<R = Alone> {
     config: Config,
+    pub(crate) rights: R,
+    waiting: Waiters,
     pub(crate) frontier: State,
     pub(crate) crawls: Crawls,
     ledger: Ledger,
@@ -84,13 +88,34 @@ pub struct Agent {
     asked: Vec<frontier::Effect>,
 }
 
-/// Crawls and exclusions, as the frontier sees them.
-struct Judge<'a> {
+/// Crawls, exclusions and rights, as the frontier sees them.
+struct Judge<'a, R> {
     crawls: &'a mut Crawls,
     exclusions: &'a Exclusions,
+    rights: &'a mut R,
+    waiting: &'a mut Waiters,
+    now: Instant,
 }
 
-impl Gate for Judge<'_> {
+impl<R: Rights> Gate for Judge<'_, R> {
+    fn holds(&mut self, host: HostId) -> bool {
+        let holds = self.rights.holds(host.slot());
+        if !holds {
+            self.waiting.wait(Right::Slot(host.slot()), host);
+        }
+        holds
+    }
+
+    fn until(&mut self, host: HostId, address: IpAddr) -> Option<Instant> {
+        match self.rights.until(host.slot(), address, self.now) {
+            Ok(until) => Some(until),
+            Err(right) => {
+                self.waiting.wait(right, host);
+                None
+            }
+        }
+    }
+
     fn judge(&mut self, item: &QueueItem, name: &str, site: &str) -> Judgement {
         let judgement = self.crawls.judge(item);
         if judgement != Judgement::Drop(Dropped::CrawlOver)
@@ -108,8 +133,15 @@ impl Gate for Judge<'_> {
 }
 
 impl Agent {
-    /// An agent that knows nothing yet. Everything it leaves to chance follows from `seed`.
+    /// The agent of a peer that is alone, and knows nothing yet. Everything it leaves to chance follows from `seed`.
     pub fn new(config: Config, seed: [u8; 32]) -> Agent {
+        Agent::with_rights(config, Alone, seed)
+    }
+}
+
+impl<R: Rights> Agent<R> {
+    /// An agent that knows nothing yet, with these rights. Everything it leaves to chance follows from `seed`.
+    pub fn with_rights(config: Config, rights: R, seed: [u8; 32]) -> Agent<R> {
         let mut rng = ChaCha8Rng::from_seed(seed);
         let mut frontier_rng = ChaCha8Rng::from_seed(seed);
         frontier_rng.set_stream(1);
@@ -126,6 +158,8 @@ impl Agent {
             started: false,
             now: Instant::ZERO,
             asked: Vec::new(),
+            waiting: Waiters::default(),
+            rights,
             config,
         }
     }
@@ -145,18 +179,20 @@ impl Agent {
                     let entered = sites.remove(&record.id).unwrap_or_default();
                     self.crawls.restore(record, entered.into_iter());
                 }
-                for host in hosts {
-                    self.tell(
-                        frontier::Input::Stored {
-                            host: host.id,
-                            record: host.record,
-                            first_level: host.first_level,
-                        },
-                        outbox,
-                    );
-                }
+                self.stored(hosts, outbox);
                 self.next_due = next_due;
                 self.started = true;
+            }
+            Input::Gained(hosts) => self.stored(hosts, outbox),
+            Input::Lost(slots) => {
+                self.waiting.forget(&slots);
+                self.frontier.forget(&slots, self.now, &mut self.asked);
+                self.pass_on(outbox);
+            }
+            Input::Granted(rights) => {
+                for host in rights.iter().flat_map(|right| self.waiting.granted(right)) {
+                    self.frontier.unpark(host, self.now);
+                }
             }
             Input::Tick => {}
             Input::Crawl(id, spec) => self.begin(id, spec, outbox),
@@ -205,6 +241,17 @@ impl Agent {
             Input::Resume => self.paused = None,
         }
         self.pump(outbox);
+    }
+
+    fn stored(&mut self, hosts: Vec<StoredHost>, outbox: &mut Vec<Effect>) {
+        for StoredHost { id, record, first_level } in hosts {
+            self.tell(frontier::Input::Stored { host: id, record, first_level }, outbox);
+        }
+    }
+
+    /// What this peer may ask of whom.
+    pub fn rights(&mut self) -> &mut R {
+        &mut self.rights
     }
 
     /// When to call again though nothing happened, and why.
@@ -272,7 +319,13 @@ impl Agent {
             outbox.push(Effect::PromoteDue(self.now, PROMOTE_CHUNK));
         }
         let room = self.config.max_commits.saturating_sub(self.ledger.len());
-        let mut gate = Judge { crawls: &mut self.crawls, exclusions: &self.exclusions };
+        let mut gate = Judge {
+            crawls: &mut self.crawls,
+            exclusions: &self.exclusions,
+            rights: &mut self.rights,
+            waiting: &mut self.waiting,
+            now: self.now,
+        };
         self.frontier.pump(self.now, &mut gate, room, &mut self.asked);
         self.pass_on(outbox);
     }

@@ -5,13 +5,14 @@ use crate::admission::Source;
 use crate::completion::Fate;
 use crate::crawls::Tally;
 use crate::io::{Admission, Commit, Effect, End, FoundLink, Made, PermitId};
+use crate::rights::Rights;
 use anthill_crawler::frontier::queue::Ready;
 use anthill_crawler::frontier::{Errand, RobotsMade, Target, Work};
 use anthill_crawler::record::{EntryKind, QueueItem, UrlRecord};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::HostId;
 
-impl Agent {
+impl<R: Rights> Agent<R> {
     pub(crate) fn made(
         &mut self,
         permit: PermitId,

@@ -4,12 +4,15 @@
 //! crash can say what was in flight. A [`Effect::Commit`] is one atomic write, in the order of the outbox. Every effect
 //! that names an answer gets exactly one, sooner or later, also when it fails.
 
+use crate::rights::Right;
 pub use anthill_crawler::frontier::{End, Failure, PermitId, ResolveFailure, Scheme};
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, Scope, UrlRecord,
 };
 use anthill_crawler::time::Instant;
+use anthill_protocol::key::Slot;
 use anthill_protocol::key::{HostId, SiteId, UrlId};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -248,6 +251,12 @@ pub enum Input {
     },
     /// The set of exclusions is now this.
     Exclusions(std::sync::Arc<anthill_crawler::exclusion::Exclusions>),
+    /// Slots are this peer's to hold from now on: the hosts with queues in them.
+    Gained(Vec<StoredHost>),
+    /// Slots are not this peer's to hold any more. What is in flight there ends and is written.
+    Lost(BTreeSet<Slot>),
+    /// What was waited for is there: hosts that wait for it may go on.
+    Granted(Vec<Right>),
     /// No more permits, and why (disk full, shutting down): what is in flight ends.
     Pause(String),
     /// Permits again.

@@ -20,6 +20,8 @@ mod turn;
 mod view;
 
 #[cfg(test)]
+mod rights_tests;
+#[cfg(test)]
 mod state_tests;
 
 pub use answers::{Learned, RobotsMade, Target};
@@ -364,8 +366,14 @@ pub enum Judgement {
     Park,
 }
 
-/// Knows what entries belong to.
+/// Knows what entries belong to, and which hosts are this peer's to ask.
 pub trait Gate {
+    /// Whether requests to a host are this peer's to make at all. If not, the host waits until [`State::unpark`], and
+    /// nothing of it is read.
+    fn holds(&mut self, host: HostId) -> bool;
+    /// Until when a request to a host at this address may be sent; none if it may not for now: then the host waits
+    /// until [`State::unpark`].
+    fn until(&mut self, host: HostId, address: IpAddr) -> Option<Instant>;
     /// What is to become of this entry, whose host is called `name` and belongs to `site`.
     fn judge(&mut self, item: &QueueItem, name: &str, site: &str) -> Judgement;
     /// A permit for it was given.

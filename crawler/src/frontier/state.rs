@@ -8,11 +8,11 @@ use super::queue::{Front, Levels, Ready};
 use super::rules::Pair;
 use super::{Config, Effect, End, Grant, Input, PermitId, ResolveFailure, Work};
 use crate::map::{Map, Set};
-use crate::record::{HostRecord, QueueItem};
+use crate::record::{HostRecord, LEVELS, QueueItem};
 use crate::time::Instant;
-use anthill_protocol::key::HostId;
+use anthill_protocol::key::{HostId, Slot};
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -63,6 +63,10 @@ pub struct State {
     boot: Instant,
     /// Hosts of which an earlier process may have asked something that no record tells of.
     interrupted: Set<HostId>,
+    /// Hosts that are another peer's by now, and are forgotten when what is under way about them is done.
+    leaving: BTreeSet<HostId>,
+    /// Those of them that are this peer's again, with what the store knows of them.
+    returning: BTreeMap<HostId, (HostRecord, u8)>,
     pub(super) now: Instant,
 }
 
@@ -87,6 +91,8 @@ impl State {
             lookup_at: Instant::ZERO,
             boot: Instant::ZERO,
             interrupted: Set::default(),
+            leaving: BTreeSet::new(),
+            returning: BTreeMap::new(),
             now: Instant::ZERO,
         }
     }
@@ -132,12 +138,72 @@ impl State {
     }
 
     fn stored(&mut self, id: HostId, record: &HostRecord, first_level: u8, now: Instant) {
+        if self.leaving.contains(&id) {
+            // Something of ours about it is still under way, from when it was this peer's before.
+            self.returning.insert(id, (record.clone(), first_level));
+            return;
+        }
         let asked = self.asked_before(id, record);
         let host = self.host_or_new(id, &record.name, &record.site);
         host.load(record, asked);
         host.loaded = true;
         host.levels = Levels::from_level(first_level);
         self.wake(id, now);
+    }
+
+    /// Forgets the hosts of these slots, which are another peer's to ask from now on. What is in flight there is waited
+    /// for, and what only memory knows is written down first.
+    pub fn forget(&mut self, slots: &BTreeSet<Slot>, now: Instant, out: &mut Vec<Effect>) {
+        let mut hosts: Vec<HostId> =
+            self.hosts.keys().filter(|id| slots.contains(&id.slot())).copied().collect();
+        hosts.sort_unstable();
+        for id in hosts {
+            self.fail_errands(id, now, out);
+            self.take(id);
+            let Some(host) = self.hosts.get_mut(&id) else { continue };
+            if let Some(warm) = host.warm.take() {
+                self.weight = self.weight.saturating_sub(warm.weight());
+            }
+            if host.loaded && host.dirty {
+                out.push(Effect::Changed(id));
+            }
+            self.leaving.insert(id);
+            self.returning.remove(&id);
+            if !host.in_flight {
+                self.park(id);
+            }
+            self.leave(id, now);
+        }
+    }
+
+    /// Forgets a host that is leaving, if nothing about it is under way. If it came back meanwhile, it is read again, with
+    /// what memory knows of its pace.
+    fn leave(&mut self, id: HostId, now: Instant) {
+        let settled = |host: &Host| host.settled() && !(host.dirty && host.loaded);
+        if !self.hosts.get(&id).is_some_and(|host| settled(host)) || !self.leaving.remove(&id) {
+            return;
+        }
+        self.take(id);
+        let Some(before) = self.remove(id, now) else { return };
+        let Some((mut record, first_level)) = self.returning.remove(&id) else { return };
+        let not_before = before.pace.next(&self.config, before.public()).max(record.not_before);
+        if before.loaded {
+            record = before.record(not_before);
+        }
+        self.stored(id, &record, first_level, now);
+        if let Some(host) = self.hosts.get_mut(&id) {
+            (0..LEVELS as u8).filter(|&l| before.levels.has_more(l)).for_each(|l| host.levels.gained(l));
+        }
+    }
+
+    /// Takes a host that has no place any more out of memory.
+    fn remove(&mut self, id: HostId, now: Instant) -> Option<Box<Host>> {
+        let host = self.hosts.remove(&id)?;
+        self.weight = self.weight.saturating_sub(host.weight());
+        if let Some(key) = host.window(&self.config) {
+            self.addresses.leave(key, now);
+        }
+        Some(host)
     }
 
     /// When an earlier process may last have asked something of this host: never, if it asked nothing of it.
@@ -328,14 +394,8 @@ impl State {
             let Some((_, id)) = self.idle.pop_first() else { return };
             let Some(host) = self.hosts.get_mut(&id) else { continue };
             if host.settled() && !host.dirty && host.loaded {
-                let before = host.weight();
-                let window = host.window(&self.config);
                 self.warm.remove(&(NEVER, id));
-                self.hosts.remove(&id);
-                self.weight = self.weight.saturating_sub(before);
-                if let Some(key) = window {
-                    self.addresses.leave(key, now);
-                }
+                self.remove(id, now);
                 return;
             }
             self.idle_count += 1;
@@ -395,6 +455,9 @@ impl State {
         if let Some(host) = self.hosts.get_mut(&id) {
             host.busy = host.busy.saturating_sub(1);
         }
+        if !self.leaving.is_empty() {
+            self.leave(id, self.now);
+        }
     }
 
     /// A page of this host was fetched well.
@@ -438,6 +501,10 @@ impl State {
     /// An entry goes back into its host's queue: first if it was `untouched`, else last, with one try more.
     pub fn put_back(&mut self, mut ready: Ready, untouched: bool, now: Instant) {
         let id = ready.item.key.host;
+        if self.leaving.contains(&id) {
+            // It is in the queue on disk, for whoever asks this host next.
+            return;
+        }
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let before = host.weight();
         let front = &mut host.warm_mut().front;

@@ -9,12 +9,20 @@ use anthill_protocol::key::SiteId;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-const T: Instant = Instant(1_700_000_000_000_000);
+pub(super) const T: Instant = Instant(1_700_000_000_000_000);
 const LOCAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 struct Open;
 
 impl Gate for Open {
+    fn holds(&mut self, _: HostId) -> bool {
+        true
+    }
+
+    fn until(&mut self, _: HostId, _: IpAddr) -> Option<Instant> {
+        Some(Instant(u64::MAX))
+    }
+
     fn judge(&mut self, _: &QueueItem, _: &str, _: &str) -> Judgement {
         Judgement::Go
     }
@@ -22,21 +30,21 @@ impl Gate for Open {
     fn given(&mut self, _: &QueueItem) {}
 }
 
-fn state(config: Config) -> State {
+pub(super) fn state(config: Config) -> State {
     let mut state = State::new(config, ChaCha8Rng::from_seed([2; 32]));
     state.start(T - Duration::from_secs(60), []);
     state
 }
 
-fn quick() -> Config {
+pub(super) fn quick() -> Config {
     Config { host_delay: Duration::ZERO, ip_delay: Duration::ZERO, ..Config::default() }
 }
 
-fn host(name: &str) -> HostId {
+pub(super) fn host(name: &str) -> HostId {
     HostId::of(SiteId::of(name), name)
 }
 
-fn gain(state: &mut State, name: &str, level: u8) {
+pub(super) fn gain(state: &mut State, name: &str, level: u8) {
     let gained = Input::Gained {
         host: host(name),
         name: name.into(),
@@ -48,7 +56,7 @@ fn gain(state: &mut State, name: &str, level: u8) {
     state.handle(T, gained, &mut Vec::new());
 }
 
-fn pump(state: &mut State, now: Instant) -> Vec<Effect> {
+pub(super) fn pump(state: &mut State, now: Instant) -> Vec<Effect> {
     let mut out = Vec::new();
     state.pump(now, &mut Open, 100, &mut out);
     out
@@ -76,7 +84,7 @@ fn resolved(name: &str) -> Input {
 }
 
 /// A host with a front, rules and an address; returns its first grant.
-fn ready(state: &mut State, name: &str, paths: &[(u64, &str)], answer: RobotsAnswer) -> Grant {
+pub(super) fn ready(state: &mut State, name: &str, paths: &[(u64, &str)], answer: RobotsAnswer) -> Grant {
     gain(state, name, 2);
     assert_eq!(pump(state, T), [Effect::LoadHost(host(name))]);
     let out = tell(state, T, Input::HostLoaded { host: host(name), record: None });
@@ -86,7 +94,7 @@ fn ready(state: &mut State, name: &str, paths: &[(u64, &str)], answer: RobotsAns
     grant(tell(state, T, resolved(name)))
 }
 
-fn grant(effects: Vec<Effect>) -> Grant {
+pub(super) fn grant(effects: Vec<Effect>) -> Grant {
     let mut grants = effects.into_iter().filter_map(|effect| match effect {
         Effect::Grant(grant) => Some(grant),
         _ => None,
@@ -96,7 +104,7 @@ fn grant(effects: Vec<Effect>) -> Grant {
     grant
 }
 
-fn response(permit: PermitId, at: Instant, status: u16, retry_after: Option<u64>) -> Input {
+pub(super) fn response(permit: PermitId, at: Instant, status: u16, retry_after: Option<u64>) -> Input {
     let retry_after = retry_after.map(Duration::from_secs);
     Input::Ended { permit, at, end: End::Response { status, retry_after, bytes: 1 }, remote: None }
 }

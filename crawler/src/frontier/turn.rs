@@ -114,6 +114,9 @@ impl State {
         if host.in_flight || host.loading {
             return Turn::Wait;
         }
+        if !gate.holds(id) {
+            return Turn::Parked;
+        }
         if !host.loaded {
             host.loading = true;
             self.loads += 1;
@@ -240,6 +243,7 @@ impl State {
         };
         let window = host.window(&self.config);
         let ip_delay = address::delay(&self.config, ip, local);
+        let Some(until) = gate.until(id, ip) else { return Turn::Parked };
         if let Some(key) = window {
             match self.addresses.ask(key, id, now, called, ip_delay) {
                 address::Turn::Now => {}
@@ -255,7 +259,7 @@ impl State {
             self.addresses.take(key, permit, now, ip_delay);
             report_first_byte = self.addresses.shared(key);
         }
-        let not_after = now + if window.is_some() { SEND_WINDOW } else { LONG_WINDOW };
+        let not_after = until.min(now + if window.is_some() { SEND_WINDOW } else { LONG_WINDOW });
         let grant = Grant { id: permit, host: id, work, address: ip, not_after, report_first_byte };
         if let Work::Entry { item, .. } = &grant.work {
             gate.given(item);

@@ -56,7 +56,9 @@ impl fmt::Display for Waiting {
             Waiting::RobotsUnavailable(_) => {
                 f.write_str("its robots.txt cannot be had, so nothing is allowed")
             }
-            Waiting::Crawl => f.write_str("the crawl has all the requests in flight that its limit leaves"),
+            Waiting::Crawl => {
+                f.write_str("the crawl has all the requests in flight that its limit leaves, or the right to ask is on its way")
+            }
             Waiting::Paused(why) => write!(f, "this peer fetches nothing at the moment: {why}"),
             Waiting::Slot => f.write_str("ready, waits for a free slot"),
         }
