@@ -136,6 +136,12 @@ impl Index {
         self.core.refresh()
     }
 
+    /// Whether there are deleted documents that still count in frequencies, as of the last commit or
+    /// [`refresh`](Self::refresh).
+    pub fn has_deleted(&self) -> bool {
+        self.core.snapshot().searcher.segment_readers().iter().any(|segment| segment.has_deletes())
+    }
+
     /// Reads every file of the last commit and compares it with its checksum.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use crate::index::{Core, payload};
 use crate::schema::{column, pack_code};
 use crate::searcher::Searcher;
 use std::sync::Arc;
+use std::time::Duration;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::merge_policy::LogMergePolicy;
 use tantivy::schema::{Field, IndexRecordOption, Term};
@@ -30,6 +31,9 @@ const LEAST_MEMORY: usize = 15_000_000;
 const MOST_MEMORY: usize = 4_000_000_000;
 /// Segments with this share of deleted documents are rewritten: they take room and distort frequencies.
 const DELETED_SHARE: f32 = 0.2;
+/// Documents of a segment for each second of quiet after which it is rewritten for its deleted ones, however few: about a
+/// twentieth of what is rewritten in a second, so that a trickle of changes does not keep the disk busy.
+const PURGED_PER_QUIET_S: u64 = 1_000;
 
 /// Which pages [`Writer::remove_where`] looks through.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -181,6 +185,23 @@ impl Writer {
         })?;
         core.gauge.clear();
         core.refresh()
+    }
+
+    /// Begins to rewrite segments without their deleted documents, which still count in frequencies: after it the scores are
+    /// those of an index into which every page was put once. Only those that are small enough for how long it has been
+    /// `quiet`. Returns how many were begun; [`Index::refresh`](crate::Index::refresh) shows what has come of it.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn purge(&mut self, quiet: Duration) -> Result<usize, Error> {
+        let Self { core, writer, .. } = self;
+        guarded(|| {
+            let most = quiet.as_secs().saturating_mul(PURGED_PER_QUIET_S);
+            let segments = core.index.searchable_segment_metas()?;
+            let due = segments.iter().filter(|s| s.has_deletes() && u64::from(s.max_doc()) <= most);
+            // Whether it succeeds shows in the segments; one that fails, or is being merged already, is met again.
+            Ok(due.map(|segment| drop(writer.merge(&[segment.id()]))).count())
+        })
     }
 
     /// The sequence number of the last commit; none before the first.

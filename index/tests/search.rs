@@ -353,3 +353,25 @@ fn an_endless_url_is_refused_and_a_huge_page_is_cut() {
     writer.commit(1).unwrap();
     assert_eq!(search(&index, "title").hits[0].title.len(), 1024);
 }
+
+#[test]
+fn deleted_pages_leave_the_statistics_when_it_is_quiet() {
+    let pages: Vec<Document<'_>> =
+        (0..40).map(|n| document(n, "ants", "ants and bees and the rest")).collect();
+    let once = index(&pages);
+    let twice = index(&pages);
+    let mut writer = twice.writer().unwrap();
+    put(&mut writer, &[document(0, "ants", "wasps"), document(1, "ants", "wasps")]);
+    writer.commit(2).unwrap();
+    put(&mut writer, &pages[..2]);
+    writer.commit(3).unwrap();
+    assert_ne!(search(&once, "bees").hits[0].score, search(&twice, "bees").hits[0].score);
+    assert!(twice.has_deleted());
+
+    assert_eq!(writer.purge(std::time::Duration::ZERO).unwrap(), 0, "not while something may still change");
+    assert!(writer.purge(std::time::Duration::from_secs(1)).unwrap() > 0);
+    writer.close().unwrap();
+    assert!(!twice.has_deleted());
+    assert_eq!(search(&once, "bees").hits, search(&twice, "bees").hits);
+    assert_eq!(twice.last_seq().unwrap(), Some(3));
+}

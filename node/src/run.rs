@@ -328,6 +328,8 @@ fn open_index(
         sequence: index.last_seq()?.unwrap_or(0),
         pending: 0,
         refreshed: 0,
+        changed: Instant::now(),
+        impure: true,
         since: Instant::now(),
     };
     let begun = Instant::now();

@@ -74,6 +74,10 @@ pub struct IndexThread {
     pub refreshed: u32,
     /// When the first of them came.
     pub since: Instant,
+    /// When the index last changed, and whether deleted documents may be left in it since.
+    pub changed: Instant,
+    /// See `changed`.
+    pub impure: bool,
 }
 
 impl IndexThread {
@@ -169,7 +173,12 @@ impl IndexThread {
                     let _ = reply.send(());
                 }
                 Err(RecvTimeoutError::Timeout) if self.writer.is_none() => self.recover(),
-                Err(RecvTimeoutError::Timeout) if self.pending == 0 => refreshing = self.refresh(),
+                Err(RecvTimeoutError::Timeout) if self.pending == 0 => {
+                    refreshing = self.refresh();
+                    if !refreshing {
+                        self.purge();
+                    }
+                }
                 Err(RecvTimeoutError::Timeout) => self.commit_or_say(),
                 Ok(ToIndexer::Stop) | Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -309,6 +318,20 @@ impl IndexThread {
         Ok(more)
     }
 
+    /// Nothing changes: deleted documents are taken out of the statistics, so that scores do not depend on how the index
+    /// came to be.
+    fn purge(&mut self) {
+        if !self.impure {
+            return;
+        }
+        let quiet = self.changed.elapsed();
+        let purged = self.index.refresh().and_then(|()| self.writer()?.purge(quiet));
+        match purged {
+            Ok(_) => self.impure = self.index.has_deleted(),
+            Err(error) => self.fail(&error.into(), "deleted documents could not be taken out of the index"),
+        }
+    }
+
     fn commit_or_say(&mut self) {
         if self.pending == 0 {
             return;
@@ -330,6 +353,7 @@ impl IndexThread {
     fn commit_at(&mut self, sequence: u64) -> anyhow::Result<()> {
         self.writer()?.commit(sequence)?;
         (self.pending, self.refreshed) = (0, 0);
+        (self.changed, self.impure) = (Instant::now(), true);
         self.shared.indexed.store(self.searcher.documents(), Ordering::Relaxed);
         self.shared.index_sequence.store(sequence, Ordering::Release);
         Ok(())

@@ -35,6 +35,8 @@ fn bench(dir: &Path) -> Bench {
         commit_changes: 1_000,
         pending: 0,
         refreshed: 0,
+        changed: Instant::now(),
+        impure: true,
         since: Instant::now(),
     };
     Bench { thread, writer: write::Writer::new(store).unwrap(), ops: Vec::new() }
