@@ -2,6 +2,7 @@
 
 use crate::crawls::Crawls;
 use crate::io::{Admission, FoundLink};
+use crate::rights::Rights;
 use anthill_crawler::exclusion::{self, Exclusions};
 use anthill_crawler::filter::Directories;
 use anthill_crawler::frontier::State;
@@ -33,6 +34,39 @@ pub struct Source {
     pub sitemap: bool,
 }
 
+/// A link whose target may be another peer's to admit: as found, with what admission needs besides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// The link.
+    pub link: FoundLink,
+    /// Its crawl.
+    pub crawl: CrawlId,
+    /// Links from a seed, this one counted.
+    pub depth: u16,
+    /// Redirects followed to come here.
+    pub hops: u8,
+    /// The page it was found on; none for seeds, and for what a robots.txt names.
+    pub from: Option<UrlId>,
+    /// How it was found.
+    pub by: Found,
+}
+
+/// How a link was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Somebody asked for it: wanted even if it was seen.
+    Seed,
+    /// On a page of this site, or in a sitemap of it.
+    Link {
+        /// The site.
+        site: SiteId,
+        /// Whether it was a sitemap, or a robots.txt.
+        sitemap: bool,
+    },
+    /// As the target of a redirect.
+    Redirect,
+}
+
 /// What admission looks at.
 pub struct Door<'a> {
     /// The crawls.
@@ -49,6 +83,10 @@ pub struct Door<'a> {
     pub sitemaps: bool,
     /// The time.
     pub now: Instant,
+    /// Whether this peer admits the URLs of a slot.
+    pub rights: &'a dyn Rights,
+    /// What other peers are to be offered, of what passed.
+    pub offers: Vec<Offer>,
 }
 
 impl Door<'_> {
@@ -73,14 +111,41 @@ impl Door<'_> {
         link: FoundLink,
         full: &mut Option<(HostId, bool)>,
     ) -> Option<Admission> {
-        let own = link.host.site() == source.site;
         if link.nofollow || (link.sitemap && !self.sitemaps) {
             return None;
         }
         let depth = source.depth.saturating_add(u16::from(!link.sitemap));
-        if !self.crawls.reaches(source.crawl, &link, depth) || self.forbidden(&link) {
+        let by = Found::Link { site: source.site, sitemap: source.sitemap };
+        self.offer(Offer { link, crawl: source.crawl, depth, hops: 0, from: source.id, by }, full)
+    }
+
+    /// What another peer offers of a slot that is this peer's.
+    pub fn offered(&mut self, offers: Vec<Offer>) -> Vec<Admission> {
+        let mut full = None;
+        let open = |door: &Self, offer: &Offer| door.crawls.open(offer.crawl);
+        let admit = |offer| if open(self, &offer) { self.offer(offer, &mut full) } else { None };
+        offers.into_iter().filter_map(admit).collect()
+    }
+
+    /// Admits a link, or sets it aside for the peer whose it is.
+    fn offer(&mut self, offer: Offer, full: &mut Option<(HostId, bool)>) -> Option<Admission> {
+        let reaches =
+            || offer.by == Found::Seed || self.crawls.reaches(offer.crawl, &offer.link, offer.depth);
+        if !reaches() || self.forbidden(&offer.link) {
             return None;
         }
+        if !self.rights.holds(offer.link.host.slot()) {
+            self.offers.push(offer);
+            return None;
+        }
+        let within = !matches!(offer.by, Found::Link { .. }) || self.within_budget(&offer.link, full);
+        if !within || !self.crawls.enters(offer.crawl, offer.link.host.site()) {
+            return None;
+        }
+        Some(self.admission(offer))
+    }
+
+    fn within_budget(&mut self, link: &FoundLink, full: &mut Option<(HostId, bool)>) -> bool {
         // Most links of a page lead to its own host: its budget is looked up once.
         let is_full = match *full {
             Some((host, is_full)) if host == link.host => is_full,
@@ -90,21 +155,7 @@ impl Door<'_> {
                 is_full
             }
         };
-        if is_full
-            || !self.directories.admit(link.host, &link.url)
-            || !self.crawls.enters(source.crawl, link.host.site())
-        {
-            return None;
-        }
-        let level = match () {
-            () if link.sitemap => LEVEL_FIRST,
-            // A sitemap that speaks for another site may be right, and may be anything.
-            () if link.doubtful || (source.sitemap && !own) => LEVEL_DOUBTFUL,
-            () if own => LEVEL_OWN,
-            () => LEVEL_FOREIGN,
-        };
-        let kind = if link.sitemap { EntryKind::Sitemap } else { EntryKind::Page };
-        Some(self.admission(source.crawl, link, level, kind, depth, source.id))
+        !is_full && self.directories.admit(link.host, &link.url)
     }
 
     /// The target of a redirect of this entry.
@@ -117,27 +168,15 @@ impl Door<'_> {
         if entry.depth == 0 && !sitemap {
             self.crawls.extend(entry.crawl, &target);
         }
-        if !self.crawls.reaches(entry.crawl, &target, entry.depth)
-            || self.forbidden(&target)
-            || !self.crawls.enters(entry.crawl, target.host.site())
-        {
-            return None;
-        }
-        let mut admission =
-            self.admission(entry.crawl, target, LEVEL_FIRST, entry.kind, entry.depth, Some(id));
-        admission.entry.hops = entry.hops.saturating_add(1);
-        Some(admission)
+        let (crawl, depth, hops) = (entry.crawl, entry.depth, entry.hops.saturating_add(1));
+        let by = Found::Redirect;
+        self.offer(Offer { link: target, crawl, depth, hops, from: Some(id), by }, &mut None)
     }
 
     /// A seed: wanted even if it was seen.
     pub fn seed(&mut self, crawl: CrawlId, seed: FoundLink) -> Option<Admission> {
-        if self.forbidden(&seed) || !self.crawls.enters(crawl, seed.host.site()) {
-            return None;
-        }
-        let kind = if seed.sitemap { EntryKind::Sitemap } else { EntryKind::Page };
-        let mut admission = self.admission(crawl, seed, LEVEL_FIRST, kind, 0, None);
-        admission.force = true;
-        Some(admission)
+        let offer = Offer { link: seed, crawl, depth: 0, hops: 0, from: None, by: Found::Seed };
+        self.offer(offer, &mut None)
     }
 
     /// Whether an exclusion forbids to crawl it.
@@ -146,28 +185,31 @@ impl Door<'_> {
         self.exclusions.forbids(scope, &link.site_name, &link.host_name, &link.url).is_some()
     }
 
-    fn admission(
-        &self,
-        crawl: CrawlId,
-        link: FoundLink,
-        level: u8,
-        kind: EntryKind,
-        depth: u16,
-        from: Option<UrlId>,
-    ) -> Admission {
+    fn admission(&self, offer: Offer) -> Admission {
+        let Offer { link, crawl, depth, hops, from, by } = offer;
+        let level = match by {
+            _ if link.sitemap => LEVEL_FIRST,
+            Found::Seed | Found::Redirect => LEVEL_FIRST,
+            _ if link.doubtful => LEVEL_DOUBTFUL,
+            Found::Link { site, .. } if site == link.host.site() => LEVEL_OWN,
+            // A sitemap that speaks for another site may be right, and may be anything.
+            Found::Link { sitemap: true, .. } => LEVEL_DOUBTFUL,
+            Found::Link { .. } => LEVEL_FOREIGN,
+        };
+        let kind = if link.sitemap { EntryKind::Sitemap } else { EntryKind::Page };
         Admission {
             id: link.id,
             host: link.host,
             host_name: link.host_name,
             site_name: link.site_name,
             level,
-            force: false,
+            force: by == Found::Seed,
             entry: QueueEntry {
                 url: link.url,
                 crawl,
                 kind,
                 depth,
-                hops: 0,
+                hops,
                 attempt: 0,
                 revisit: false,
                 from,

@@ -1,10 +1,14 @@
 use super::*;
 use crate::io::CrawlSpec;
+use crate::rights::Right;
 use anthill_crawler::canon;
 use anthill_crawler::exclusion::{Exclusion, Pattern};
 use anthill_crawler::frontier::{Config, Input};
+use anthill_protocol::key::Slot;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 const ID: CrawlId = CrawlId(1);
 const NOW: Instant = Instant(5_000_000);
@@ -15,6 +19,21 @@ struct House {
     directories: Directories,
     exclusions: Exclusions,
     per_host: u64,
+    rights: Here,
+}
+
+/// Holds all slots but these.
+#[derive(Default)]
+struct Here(BTreeSet<Slot>);
+
+impl Rights for Here {
+    fn holds(&self, slot: Slot) -> bool {
+        !self.0.contains(&slot)
+    }
+
+    fn until(&mut self, _: Slot, _: IpAddr, now: Instant) -> Result<Instant, Right> {
+        Ok(now)
+    }
 }
 
 fn house(spec: CrawlSpec) -> House {
@@ -26,6 +45,7 @@ fn house(spec: CrawlSpec) -> House {
         directories: Directories::new(3, 1),
         exclusions: Exclusions::default(),
         per_host: 10,
+        rights: Here::default(),
     }
 }
 
@@ -39,6 +59,8 @@ impl House {
             per_host: self.per_host,
             sitemaps: true,
             now: NOW,
+            rights: &self.rights,
+            offers: Vec::new(),
         }
     }
 
@@ -58,6 +80,17 @@ fn link(url: &str) -> FoundLink {
         doubtful: false,
         nofollow: false,
         sitemap: false,
+    }
+}
+
+fn excluded(pattern: &str) -> Exclusion {
+    Exclusion {
+        pattern: Pattern::parse(pattern).unwrap(),
+        scope: exclusion::Scope::Crawl,
+        reason: String::new(),
+        issuer: String::new(),
+        seq: 0,
+        created_s: 0,
     }
 }
 
@@ -99,15 +132,7 @@ fn nofollow_links_excluded_ones_and_those_of_a_crawl_that_is_over_are_left_out()
     let mut house = house(CrawlSpec::default());
     let nofollow = FoundLink { nofollow: true, ..link("http://a.test/x") };
     assert!(house.door().links(&page(), vec![nofollow]).is_empty());
-    let exclusion = Exclusion {
-        pattern: Pattern::parse("b.test").unwrap(),
-        scope: exclusion::Scope::Crawl,
-        reason: String::new(),
-        issuer: String::new(),
-        seq: 0,
-        created_s: 0,
-    };
-    house.exclusions.insert(exclusion).unwrap();
+    house.exclusions.insert(excluded("b.test")).unwrap();
     assert!(house.door().links(&page(), vec![link("http://b.test/")]).is_empty());
     assert!(house.door().seed(ID, link("http://b.test/")).is_none());
     house.crawls.end(ID, "enough");
@@ -143,4 +168,34 @@ fn a_redirect_keeps_the_depth_and_counts_a_hop() {
     let target = house.door().redirect(&entry, seed.id, link("http://b.test/")).unwrap();
     assert_eq!((target.level, target.entry.depth, target.entry.hops), (LEVEL_FIRST, 4, 3));
     assert_eq!(target.entry.from, Some(seed.id));
+}
+
+#[test]
+fn what_another_peer_holds_is_offered_to_it_and_admitted_there_as_it_would_be_here() {
+    let mut sender = house(CrawlSpec::default());
+    sender.rights.0.insert(SiteId::of("b.test").slot());
+    let doubtful = FoundLink { doubtful: true, ..link("http://b.test/?q") };
+    let links = vec![link("http://b.test/"), link("http://a.test/x"), doubtful];
+    let mut door = sender.door();
+    let own: Vec<_> = door.links(&page(), links.clone()).into_iter().map(|a| a.entry.url).collect();
+    let offers = door.offers;
+    assert_eq!((own, offers.len()), (vec!["http://a.test/x".to_owned()], 2));
+
+    let mut receiver = house(CrawlSpec::default());
+    let there = receiver.door().offered(offers);
+    let here: Vec<_> = house(CrawlSpec::default()).door().links(&page(), links);
+    assert_eq!(there, [here[0].clone(), here[2].clone()]);
+}
+
+#[test]
+fn what_the_receiver_may_not_admit_it_does_not() {
+    let mut sender = house(CrawlSpec::default());
+    sender.rights.0.insert(SiteId::of("b.test").slot());
+    let mut door = sender.door();
+    door.links(&page(), vec![link("http://b.test/"), link("http://b.test/x/")]);
+    let offers = door.offers;
+    let mut receiver = house(CrawlSpec::default());
+    receiver.exclusions.insert(excluded("http://b.test/x/*")).unwrap();
+    let there: Vec<_> = receiver.door().offered(offers).into_iter().map(|a| a.entry.url).collect();
+    assert_eq!(there, ["http://b.test/"]);
 }

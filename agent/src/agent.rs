@@ -189,6 +189,12 @@ impl<R: Rights> Agent<R> {
                 self.frontier.forget(&slots, self.now, &mut self.asked);
                 self.pass_on(outbox);
             }
+            Input::Offered(ticket, offers) => {
+                let admit = self.door().offered(offers);
+                let rest = self.admit_in_chunks(admit, outbox);
+                let commit = Commit { admit: rest, ..Commit::default() };
+                self.commit_for(Some(ticket), commit, None, [None, None], outbox);
+            }
             Input::Granted(rights) => {
                 for host in rights.iter().flat_map(|right| self.waiting.granted(right)) {
                     self.frontier.unpark(host, self.now);
@@ -221,6 +227,7 @@ impl<R: Rights> Agent<R> {
                     let Some(open) = self.ledger.pop() else { break };
                     open.about.into_iter().flatten().for_each(|host| self.frontier.release(host));
                     open.of.into_iter().for_each(|id| self.crawls.committed(id));
+                    outbox.extend(open.offered.map(Effect::Taken));
                 }
                 self.promoting &= !promoted;
                 self.next_due = next_due;
@@ -370,8 +377,9 @@ impl<R: Rights> Agent<R> {
         let seeds = std::mem::take(&mut spec.seeds);
         let mut door = self.door();
         let admit: Vec<_> = seeds.into_iter().filter_map(|seed| door.seed(id, seed)).collect();
+        let offers = door.offers;
         let crawls = self.crawls.write_now(id).into_iter().collect();
-        self.commit(Commit { crawls, ..Commit::default() }, None, [None, None], outbox);
+        self.commit(Commit { crawls, offers, ..Commit::default() }, None, [None, None], outbox);
         let rest = self.admit_in_chunks(admit, outbox);
         if !rest.is_empty() {
             self.commit(Commit { admit: rest, ..Commit::default() }, None, [None, None], outbox);
@@ -408,6 +416,17 @@ impl<R: Rights> Agent<R> {
 
     pub(crate) fn commit(
         &mut self,
+        commit: Commit,
+        crawl: Option<CrawlId>,
+        about: About,
+        outbox: &mut Vec<Effect>,
+    ) {
+        self.commit_for(None, commit, crawl, about, outbox);
+    }
+
+    fn commit_for(
+        &mut self,
+        offered: Option<u64>,
         mut commit: Commit,
         crawl: Option<CrawlId>,
         about: About,
@@ -422,7 +441,7 @@ impl<R: Rights> Agent<R> {
         let offers_to = commit.admit.first().map(|a| a.entry.crawl);
         let of = commit.done.map(|(_, _, id)| id).or(crawl).or(offers_to);
         of.into_iter().for_each(|id| self.crawls.committing(id));
-        self.ledger.push(Open { about, of });
+        self.ledger.push(Open { about, of, offered });
         outbox.push(Effect::Commit(Box::new(commit)));
     }
 
@@ -435,6 +454,8 @@ impl<R: Rights> Agent<R> {
             per_host: self.config.budgets.per_host,
             sitemaps: self.config.sitemaps,
             now: self.now,
+            rights: &self.rights,
+            offers: Vec::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What was made of a response, taken apart: the entry's fate, its links, its host, its crawl; or rules.
 
 use crate::Agent;
-use crate::admission::Source;
+use crate::admission::{Offer, Source};
 use crate::completion::Fate;
 use crate::crawls::Tally;
 use crate::io::{Admission, Commit, Effect, End, FoundLink, Made, PermitId};
@@ -34,7 +34,8 @@ impl<R: Rights> Agent<R> {
                 }
                 let mut freed = self.crawls.landed(&item.entry, fate.tally);
                 fate.commit.permit = Some(permit);
-                let admit = self.admissions(&item, &fate, links);
+                let (admit, offers) = self.admissions(&item, &fate, links);
+                fate.commit.offers = offers;
                 if !self.crawls.open(item.entry.crawl) && fate.put_back.is_none() {
                     fate.commit.schedule = None;
                     if let Some((_, record)) = fate.commit.record.as_mut() {
@@ -52,26 +53,30 @@ impl<R: Rights> Agent<R> {
         }
     }
 
-    fn admissions(&mut self, item: &QueueItem, fate: &Fate, links: Vec<FoundLink>) -> Vec<Admission> {
+    /// What becomes of a page's links, or of its redirect: URLs to be admitted here, and what others are offered.
+    fn admissions(
+        &mut self,
+        item: &QueueItem,
+        fate: &Fate,
+        links: Vec<FoundLink>,
+    ) -> (Vec<Admission>, Vec<Offer>) {
         let mut door = self.door();
-        if fate.follow {
+        let admit = if fate.follow {
             let target = links.into_iter().next();
-            return target
-                .and_then(|target| door.redirect(&item.entry, item.id, target))
-                .into_iter()
-                .collect();
-        }
-        if fate.tally != Some(Tally::Fetched) || links.is_empty() {
-            return Vec::new();
-        }
-        let source = Source {
-            crawl: item.entry.crawl,
-            depth: item.entry.depth,
-            id: Some(item.id),
-            site: item.key.host.site(),
-            sitemap: item.entry.kind == EntryKind::Sitemap,
+            target.and_then(|target| door.redirect(&item.entry, item.id, target)).into_iter().collect()
+        } else if fate.tally != Some(Tally::Fetched) || links.is_empty() {
+            Vec::new()
+        } else {
+            let source = Source {
+                crawl: item.entry.crawl,
+                depth: item.entry.depth,
+                id: Some(item.id),
+                site: item.key.host.site(),
+                sitemap: item.entry.kind == EntryKind::Sitemap,
+            };
+            door.links(&source, links)
         };
-        door.links(&source, links)
+        (admit, door.offers)
     }
 
     #[allow(clippy::too_many_arguments, reason = "the parts of one answer")]
@@ -90,12 +95,16 @@ impl<R: Rights> Agent<R> {
         let made = match made {
             Made::Robots(file) => RobotsMade::File(file),
             Made::Redirect(_) => match links.next() {
-                Some(to) if !self.door().forbidden(&to) => RobotsMade::Redirect(Target {
-                    host: to.host,
-                    name: to.host_name,
-                    site: to.site_name,
-                    url: to.url,
-                }),
+                // Rules that lie with a host that another peer asks are not to be had; RFC 9309, section 2.3.1.2, leaves
+                // it to the crawler to take them for missing.
+                Some(to) if !self.door().forbidden(&to) && self.rights.holds(to.host.slot()) => {
+                    RobotsMade::Redirect(Target {
+                        host: to.host,
+                        name: to.host_name,
+                        site: to.site_name,
+                        url: to.url,
+                    })
+                }
                 _ => RobotsMade::Nothing,
             },
             _ => RobotsMade::Nothing,
@@ -104,8 +113,9 @@ impl<R: Rights> Agent<R> {
         let learned = self.frontier.robots_made(self.now, asked, errand, end, made);
         let source =
             Source { crawl: sponsor.crawl, depth: sponsor.depth, id: None, site: of.site(), sitemap: true };
-        let admit = self.door().links(&source, sitemaps);
-        let mut commit = Commit { permit: Some(permit), ..Commit::default() };
+        let mut door = self.door();
+        let admit = door.links(&source, sitemaps);
+        let mut commit = Commit { permit: Some(permit), offers: door.offers, ..Commit::default() };
         commit.admit = self.admit_in_chunks(admit, outbox);
         commit.robots.extend(learned.map(|learned| (learned.of, learned.scheme, learned.record)));
         self.add_host(&mut commit, asked);

@@ -4,6 +4,7 @@
 //! crash can say what was in flight. A [`Effect::Commit`] is one atomic write, in the order of the outbox. Every effect
 //! that names an answer gets exactly one, sooner or later, also when it fails.
 
+pub use crate::admission::{Found, Offer};
 use crate::rights::Right;
 pub use anthill_crawler::frontier::{End, Failure, PermitId, ResolveFailure, Scheme};
 use anthill_crawler::record::{
@@ -255,6 +256,8 @@ pub enum Input {
     Gained(Vec<StoredHost>),
     /// Slots are not this peer's to hold any more. What is in flight there ends and is written.
     Lost(BTreeSet<Slot>),
+    /// Links that another peer found, for slots that are this peer's to admit. Answered by [`Effect::Taken`].
+    Offered(u64, Vec<Offer>),
     /// What was waited for is there: hosts that wait for it may go on.
     Granted(Vec<Right>),
     /// No more permits, and why (disk full, shutting down): what is in flight ends.
@@ -310,6 +313,8 @@ pub struct Commit {
     pub index: IndexAction,
     /// URLs to admit if new.
     pub admit: Vec<Admission>,
+    /// Links that other peers are to be offered: to be logged.
+    pub offers: Vec<Offer>,
     /// An entry to come back at a time.
     pub schedule: Option<(Instant, UrlId, HostId, u8, QueueEntry)>,
     /// Host records that changed, whole: `admitted` is counted here, from what was gained.
@@ -351,6 +356,8 @@ pub enum Effect {
     Fetch(Permit),
     /// Write. Answer: [`Input::Committed`].
     Commit(Box<Commit>),
+    /// What was offered under this ticket by [`Input::Offered`] is admitted, as far as it was wanted, and on disk.
+    Taken(u64),
     /// Move scheduled entries that are due into their queues, at most so many. Answer: [`Input::Committed`].
     PromoteDue(Instant, u32),
 }

@@ -15,6 +15,8 @@ pub struct Open {
     /// The crawl it belongs to: until it is answered, nobody knows whether URLs it offers are new, nor can what it brings
     /// be found.
     pub of: Option<CrawlId>,
+    /// What was offered by another peer, and is on disk with this.
+    pub offered: Option<u64>,
 }
 
 /// Commits that were not answered yet, in order.

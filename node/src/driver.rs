@@ -216,6 +216,8 @@ impl Driver {
                     ToWriter::Write(Write { commit, made })
                 }
                 Effect::PromoteDue(now, limit) => ToWriter::PromoteDue(now, limit),
+                // A peer that is alone is offered nothing.
+                Effect::Taken(_) => continue,
             };
             let _ = self.writer.send(message);
         }

@@ -166,6 +166,7 @@ impl Driver {
                 let wait = if self.dice.chance(1) { ms(5_000) } else { self.some(30_000) };
                 self.after(wait, Event::Send(permit));
             }
+            Effect::Taken(_) => panic!("nobody offered anything"),
             Effect::Commit(_) | Effect::PromoteDue(..) => {
                 self.to_write.push_back(effect);
                 // The writer takes them in order.
