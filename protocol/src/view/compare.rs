@@ -5,7 +5,7 @@
 
 use super::io::{Effect, Fault};
 use super::message::{Claim, Entry, MAX_ENTRIES, MAX_NEWS, MAX_WANTED, Message, News};
-use super::state::State;
+use super::state::{Asked, State};
 use super::view::Status;
 use crate::peer::{Keys, PeerKey};
 use crate::time::Instant;
@@ -103,7 +103,8 @@ impl<K: Keys> State<K> {
         }
         let (entries, done) = self.book.listing(&theirs, after, MAX_ENTRIES);
         self.served.spend(now, peer, 256 + entries.len() * 64);
-        if !entries.is_empty() && after.is_none() && self.session.as_ref().is_none_or(|s| s.peer != peer) {
+        let is_asked = self.session.as_ref().is_some_and(|s| s.peer == peer);
+        if !entries.is_empty() && after.is_none() && !is_asked && self.may_ask(now, peer, Asked::Compare) {
             self.compare_soon(now, peer);
         }
         out.push(Effect::Send(peer, Message::Listing { session, entries, done }));

@@ -25,10 +25,8 @@ use std::time::Duration;
 const TOLD_GOODBYE: usize = 32;
 /// Records in one write.
 const WRITTEN_AT_ONCE: usize = 256;
-/// Peers asked something at most once a second, remembered.
+/// Who was asked something lately, remembered.
 const MAX_ASKED: usize = 4_096;
-/// How soon after one another a peer is asked the same beside probes.
-const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Bytes answered to one peer, and to all: what a newcomer to a swarm of thousands needs.
 const SERVE_EACH: Rate = Rate { burst: 4 << 20, per_s: 64 << 10 };
 const SERVE_ALL: Rate = Rate { burst: 16 << 20, per_s: 256 << 10 };
@@ -61,6 +59,15 @@ pub(super) enum Asked {
     Electors,
     /// Told of its own record.
     Mirror,
+    /// Compared with, because it asked and knows something else.
+    Compare,
+}
+
+impl Asked {
+    /// How soon after one another a peer is asked the same.
+    fn again(self) -> Duration {
+        Duration::from_secs(if self == Asked::Compare { 5 } else { 1 })
+    }
 }
 
 /// One peer's side of membership. See the module above for what it decides.
@@ -429,9 +436,9 @@ impl<K: Keys> State<K> {
     /// Whether a peer may be asked this again; if so, it counts as asked.
     pub(super) fn may_ask(&mut self, now: Instant, peer: PeerKey, what: Asked) -> bool {
         if self.asked.len() >= MAX_ASKED {
-            self.asked.retain(|_, at| now < *at + ASK_AGAIN);
+            self.asked.retain(|(_, what), at| now < *at + what.again());
         }
-        let again = self.asked.get(&(peer, what)).is_none_or(|at| now >= *at + ASK_AGAIN);
+        let again = self.asked.get(&(peer, what)).is_none_or(|at| now >= *at + what.again());
         if again && self.asked.len() < MAX_ASKED {
             self.asked.insert((peer, what), now);
             return true;
