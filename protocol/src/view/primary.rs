@@ -7,7 +7,8 @@
 //! (the attempt) and says so; who has heard that from all of them settles. From the first step on a peer counts as primary only with
 //! a majority of the attempt as well, so whoever misses the second step does not go on with the old view.
 //!
-//! Who said goodbye counts no more: it is in no component.
+//! Who said goodbye counts no more: it is in no component. The first settled view is that of who founds a swarm, alone; all others
+//! learn of it from somebody, so that newcomers that find only each other are no second swarm.
 
 use super::message::{MAX_ELECTORS, Stand};
 use super::stored::Stored;
@@ -109,6 +110,11 @@ impl Primary {
         self.last.as_ref()
     }
 
+    /// Views on which others may have settled.
+    pub fn attempts(&self) -> &[Electors] {
+        &self.attempts
+    }
+
     /// Whether this peer, which is one of the voters that are live, is in the primary component.
     pub fn is_primary(&self, voter: impl Fn(&PeerKey) -> Voter) -> bool {
         let Some(last) = &self.last else { return false };
@@ -130,7 +136,7 @@ impl Primary {
         2 * live > voters.len() || half && (nearest().is_some_and(|(_, v)| *v == Voter::Live) || survives())
     }
 
-    /// The members that are not down, this peer included; none while one of them is in doubt. True if that is something else.
+    /// The members that are not down, this peer included; none while one of them is in doubt.
     pub fn see(&mut self, now: Instant, members: Option<Vec<PeerKey>>) {
         let mut members = members.unwrap_or_default();
         if members.len() > MAX_ELECTORS {
@@ -146,7 +152,7 @@ impl Primary {
 
     /// When a view may have settled.
     pub fn deadline(&self) -> Option<Instant> {
-        let is_new = self.last.as_ref().is_none_or(|last| last.members != self.current);
+        let is_new = self.last.as_ref().is_some_and(|last| last.members != self.current);
         let tried = self.attempts.last().is_some_and(|attempt| attempt.members == self.current);
         let since = self.since.filter(|_| is_new && !tried)?;
         Some(since + self.settle_after)
@@ -155,7 +161,7 @@ impl Primary {
     /// The view has stood still for long enough: the attempt to be written down.
     pub fn attempt(&mut self, now: Instant, voter: impl Fn(&PeerKey) -> Voter) -> Option<Stored> {
         self.deadline().filter(|at| *at <= now)?;
-        if self.last.is_some() && !self.is_primary(voter) {
+        if !self.is_primary(voter) {
             // Looked at again when it may have become so.
             self.since = Some(now);
             return None;

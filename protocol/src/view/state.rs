@@ -38,7 +38,8 @@ const MAX_UP: usize = 4_096;
 pub struct Start {
     /// What it says of itself.
     pub description: Description,
-    /// There are others, who have to be found: it does not settle alone. False for who founds a swarm.
+    /// There are others, who have to be found: it does not settle alone. False for who founds a swarm: who starts one without
+    /// naming another peer.
     pub expects_others: bool,
     /// What the process before wrote down.
     pub stored: Vec<Stored>,
@@ -206,6 +207,11 @@ impl<K: Keys> State<K> {
     /// The settled view that decides which component is primary.
     pub fn electors(&self) -> Option<&Electors> {
         self.primary.last()
+    }
+
+    /// Views on which others may have settled: it is not primary without a majority of each of them as well.
+    pub fn attempts(&self) -> &[Electors] {
+        self.primary.attempts()
     }
 
     /// Whether it takes part: it neither left nor found a twin.
@@ -490,8 +496,8 @@ impl<K: Keys> State<K> {
             self.settled = true;
             self.own.settled();
             self.change(now);
-            if self.book.members().is_empty() && self.primary.last().is_none() && self.settling.is_none() {
-                // Alone, by the operator's word: there is nobody to agree with.
+            if !self.expects_others && self.primary.last().is_none() && self.settling.is_none() {
+                // It founds the swarm, by its operator's word: there is nobody to agree with.
                 self.settle_on(now, self.primary.refounded(vec![self.own.peer()]));
             }
         }
@@ -522,11 +528,9 @@ impl<K: Keys> State<K> {
         self.unheard.is_empty() && compared >= neighbours && !(alone && self.expects_others)
     }
 
-    /// The view to settle on: all that are not down, if nobody is in doubt. Without a settled view nobody may be down: who is
-    /// not there might be the swarm.
+    /// The view to settle on: all that are not down, if nobody is in doubt.
     fn standing_still(&self) -> Option<Vec<PeerKey>> {
-        let of = |status| self.book.members().values().any(|known| known.status == status);
-        if !self.settled || of(Status::Suspect) || self.primary.last().is_none() && of(Status::Down) {
+        if !self.settled || self.book.members().values().any(|known| known.status == Status::Suspect) {
             return None;
         }
         let live = self.book.members().iter().filter(|(_, known)| known.status == Status::Alive);

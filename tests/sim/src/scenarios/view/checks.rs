@@ -1,12 +1,12 @@
 //! What must hold of views.
 
 use super::node::{Event, Member};
-use crate::check::{Broken, Check, Machine, Phase, Status as Runs, View};
+use crate::check::{Broken, Check, Machine, Phase, View};
 use crate::node::NodeId;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::time::Instant;
 use anthill_protocol::view::{Incarnation, Status};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -195,7 +195,6 @@ impl Check<Member> for AllAgree {
     }
 
     fn at_end(&mut self, view: &View<'_, Member>) -> Result<(), Broken> {
-        let ends: BTreeSet<NodeId> = view.machines().filter(|m| m.copy_of.is_some()).map(|m| m.id).collect();
         let running: Vec<(NodeId, &Member)> = view.running().collect();
         // Only a copy makes twins. Its original may have found it, and stopped.
         for (id, node) in running.iter().filter(|(_, node)| !node.takes_part()) {
@@ -222,23 +221,21 @@ impl Check<Member> for AllAgree {
                 return Err(Broken::new(format!("{id} has not settled"), [*id]));
             }
         }
-        let left: BTreeSet<PeerKey> = view
-            .machines()
-            .filter(|m| m.status == Runs::Left && !ends.contains(&m.id))
-            .filter_map(|m| Some(anthill_protocol::peer::testing::Keyring::numbered(u64::from(m.id.0)).clone()))
-            .map(|keys| anthill_protocol::peer::Keys::own(&keys))
-            .collect();
         for (id, node) in there.iter().filter(|(_, node)| !node.primary()) {
             let Some(electors) = node.electors() else {
-                if view.machines().all(|m| m.status == Runs::Running) {
+                // Its founder may have been the only one to know, and be no more.
+                if there.iter().any(|(_, node)| node.electors().is_some()) {
                     return Err(Broken::new(format!("{id} knows of no settled view"), [*id]));
                 }
                 continue;
             };
-            let live = electors.iter().filter(|peer| keys.contains_key(peer)).count();
-            let voters = electors.iter().filter(|peer| !left.contains(peer)).count();
-            if 2 * live > voters {
-                let what = format!("{id} is not primary, though {live} of {voters} electors are there");
+            let is_majority = |of: &[PeerKey]| {
+                let live = of.iter().filter(|peer| keys.contains_key(peer)).count();
+                // Its goodbye may have been lost: then it counts.
+                2 * live > of.iter().filter(|peer| node.view().member(peer).is_some()).count()
+            };
+            if is_majority(electors) && node.attempts().all(is_majority) {
+                let what = format!("{id} is not primary, though most of {electors:?} are there");
                 return Err(Broken::new(what, [*id]));
             }
         }

@@ -5,7 +5,7 @@ mod node;
 
 pub use checks::Measured;
 use crate::check::Check;
-use crate::dice::{Dice, MILLION};
+use crate::dice::Dice;
 use crate::fault::{Dose, FaultKind, Palette};
 use crate::node::NodeId;
 use crate::plan::{self, Accident, Aim, Moment};
@@ -120,13 +120,12 @@ impl Scenario for Membership {
     }
 
     fn boot(&self, start: &Start) -> Boot {
-        // In half of the runs nobody founds the swarm: all look for others.
-        let founds = start.first == 1 || Dice::new(start.seed, "founder").chance(MILLION / 2);
         Boot {
             variant: self.variant,
             id: start.id,
             others: start.first.max(start.id.0),
-            founds: founds && start.id == NodeId(0) && matches!(start.how, How::First),
+            // A founder without its disk is one more that looks for others.
+            founds: start.id == NodeId(0) && (start.first == 1 || matches!(start.how, How::First | How::Restart)),
         }
     }
 

@@ -124,6 +124,11 @@ impl Member {
         Some(&self.state.electors()?.members)
     }
 
+    /// What it was ready to settle on.
+    pub fn attempts(&self) -> impl Iterator<Item = &[PeerKey]> {
+        self.state.attempts().iter().map(|attempt| attempt.members.as_slice())
+    }
+
     /// Whether it holds itself for a part of the primary component.
     pub fn primary(&self) -> bool {
         if self.variant != Variant::HalfIsPrimary {
@@ -195,12 +200,12 @@ impl Member {
         }
     }
 
-    /// As long as nobody is known, machines are tried at which somebody may be.
+    /// Machines are tried at which somebody may be, as the DHT would: often as long as nobody is known.
     fn look(&mut self, ctx: &mut Ctx<'_, Event>) {
-        self.look_at = ctx.now() + LOOKING;
-        let others = if self.state.view().members().count() > 1 { 0 } else { self.others };
-        for _ in 0..others.min(3) {
-            let to = NodeId(u32::try_from(self.dice.below(u64::from(others))).unwrap_or(0));
+        let knows = self.state.view().members().count() > 1 && self.state.electors().is_some();
+        self.look_at = ctx.now() + if knows { LOOKING * 12 } else { LOOKING };
+        for _ in 0..self.others.min(if knows { 1 } else { 3 }) {
+            let to = NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0));
             if to != self.me {
                 ctx.send(to, "hello", self.key().0.to_vec());
             }
@@ -228,7 +233,7 @@ impl Node for Member {
             (config.witnesses, config.least_for_witnesses) = (1, 1);
         }
         let rng = ChaCha8Rng::seed_from_u64(seed);
-        let start = Start { description, expects_others: !boot.founds, stored };
+        let start = Start { description, expects_others: !(boot.founds && !stored.iter().any(|s| matches!(s, Stored::Electors { .. }))), stored };
         let state = State::new(config, keys, rng, now, start).expect("a description that is right");
         Member {
             variant: boot.variant,
