@@ -163,7 +163,7 @@ impl<K: Keys> State<K> {
     /// A member answered this process, directly or through another.
     pub(super) fn answered(&mut self, now: Instant, peer: PeerKey) {
         self.prober.answered(&peer);
-        self.review |= self.unheard.remove(&peer);
+        self.review |= self.unheard.remove(&peer) || self.away_until.is_some();
         let Some(known) = self.book.get_mut(&peer) else { return };
         known.answered_at = Some(now);
         known.failed_since = None;

@@ -85,6 +85,8 @@ pub struct State<K> {
     pub(super) up: BTreeSet<PeerKey>,
     /// Our own probes say nothing before: the loop hung.
     pub(super) fit_at: Instant,
+    /// This process stood still for long: who has not answered since does not count as being in its component.
+    pub(super) away_until: Option<Instant>,
     pub(super) verdict_at: Option<Instant>,
     pub(super) revive_at: Instant,
     pub(super) session: Option<Session>,
@@ -162,6 +164,7 @@ impl<K: Keys> State<K> {
             rumors: Rumors::default(),
             up: BTreeSet::new(),
             fit_at: now,
+            away_until: None,
             verdict_at: None,
             revive_at: now,
             session: None,
@@ -224,8 +227,15 @@ impl<K: Keys> State<K> {
         if self.over {
             return;
         }
-        if self.deadline().is_some_and(|(at, _)| now > at + self.config.lag) {
+        if let Some((at, _)) = self.deadline()
+            && now > at + self.config.lag
+        {
             self.lagged(now);
+            if now > at + self.config.alone_after {
+                // The others may have settled without this peer meanwhile.
+                self.away_until = Some(now);
+                self.change(now);
+            }
         }
         match input {
             Input::Tick => {}
@@ -478,6 +488,9 @@ impl<K: Keys> State<K> {
         match self.book.get(peer) {
             _ if *peer == self.own.peer() => Voter::Live,
             Some(known) if known.status == Status::Down => Voter::Away(now.since(known.since)),
+            Some(known) if self.away_until.is_some_and(|until| known.answered_at.is_none_or(|at| at < until)) => {
+                Voter::Away(Duration::ZERO)
+            }
             Some(_) => Voter::Live,
             None if self.book.has_left(peer) => Voter::Left,
             // Gone: away for a day at least.
@@ -514,6 +527,9 @@ impl<K: Keys> State<K> {
             self.settle_on(now, electors);
         }
         let is_primary = self.settled && self.primary.is_primary(|peer| self.voter(now, peer));
+        if is_primary {
+            self.away_until = None;
+        }
         if (is_primary, self.settled) != (self.view.primary(), self.view.settled()) {
             self.publish_at.get_or_insert(now + self.config.publish_after);
         }

@@ -40,6 +40,8 @@ pub enum Setting {
     Many,
     /// One of some machines dies.
     Death,
+    /// Half of those that were started at once stop at once.
+    Halved,
     /// Nothing.
     Idle,
 }
@@ -79,6 +81,7 @@ impl Scenario for Membership {
             (Variant::Right, Setting::Seen) => "view-seen",
             (Variant::Right, Setting::Many) => "view-200",
             (Variant::Right, Setting::Death) => "view-death",
+            (Variant::Right, Setting::Halved) => "view-halved",
             (Variant::Right, Setting::Idle) => "view-idle",
             (Variant::BelievesAnybody, _) => "view-believes-anybody",
             (Variant::OneGeneration, _) => "view-one-generation",
@@ -93,6 +96,7 @@ impl Scenario for Membership {
             (Variant::Right, Setting::Seen) => "the same, under faults that can be seen: nobody well is held for down",
             (Variant::Right, Setting::Many) => "the same with 200 machines and few faults",
             (Variant::Right, Setting::Death) => "one machine dies",
+            (Variant::Right, Setting::Halved) => "half of the machines stop at once",
             (Variant::Right, Setting::Idle) => "nothing happens",
             (Variant::BelievesAnybody, _) => "with a planted bug: one peer's word makes another down",
             (Variant::OneGeneration, _) => "with a planted bug: an empty disk does not make another generation",
@@ -110,13 +114,13 @@ impl Scenario for Membership {
         match self.setting {
             Setting::All | Setting::Seen => (Duration::from_secs(300), Duration::from_secs(240)),
             Setting::Many => (Duration::from_secs(180), Duration::from_secs(240)),
-            Setting::Death => (Duration::from_secs(120), Duration::ZERO),
+            Setting::Death | Setting::Halved => (Duration::from_secs(120), Duration::ZERO),
             Setting::Idle => (Duration::from_secs(300), Duration::ZERO),
         }
     }
 
     fn starting(&self) -> Duration {
-        Duration::from_secs(if self.setting == Setting::Idle { 0 } else { 10 })
+        Duration::from_secs(if matches!(self.setting, Setting::Idle | Setting::Halved) { 0 } else { 10 })
     }
 
     fn boot(&self, start: &Start) -> Boot {
@@ -153,17 +157,19 @@ impl Scenario for Membership {
                 let seldom = Dose { every: Duration::from_secs(60), least: Duration::from_secs(1), most: Duration::from_secs(30) };
                 Palette::calm().with(K::Kill, seldom).with(K::MassStop, seldom).with(K::Partition, seldom)
             }
-            Setting::Death | Setting::Idle => Palette::calm(),
+            Setting::Death | Setting::Halved | Setting::Idle => Palette::calm(),
         }
     }
 
     fn plan(&self, seed: u64, machines: u32, faulty: Duration) -> Vec<Accident> {
-        if self.setting != Setting::Death {
-            return plan::draw(seed, &self.palette(), faulty);
-        }
         let mut dice = Dice::new(seed, "death");
-        let aim = Aim::These(vec![NodeId(u32::try_from(dice.below(u64::from(machines))).unwrap_or(0))]);
+        let (kind, aimed) = match self.setting {
+            Setting::Death => (FaultKind::Death, vec![dice.below(u64::from(machines))]),
+            Setting::Halved => (FaultKind::MassStop, (u64::from(machines / 2)..u64::from(machines)).collect()),
+            _ => return plan::draw(seed, &self.palette(), faulty),
+        };
+        let aim = Aim::These(aimed.into_iter().map(|n| NodeId(u32::try_from(n).unwrap_or(0))).collect());
         let at = dice.span(Duration::from_secs(60), Duration::from_secs(70));
-        vec![Accident { number: 0, at, lasts: Duration::ZERO, kind: FaultKind::Death, aim, moment: Moment::Now }]
+        vec![Accident { number: 0, at, lasts: faulty, kind, aim, moment: Moment::Now }]
     }
 }
