@@ -16,7 +16,7 @@ pub mod message;
 mod pull;
 pub mod record;
 pub mod rules;
-mod serve;
+pub(crate) mod serve;
 pub mod set;
 pub mod signed;
 pub mod sync;

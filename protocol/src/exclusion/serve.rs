@@ -12,7 +12,7 @@ const MAX_REMEMBERED: usize = 4_096;
 
 /// A bound on what each peer, and all together, may make this one do: a token bucket each.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     each: Rate,
     all: Rate,
     spent: BTreeMap<PeerKey, Level>,
@@ -50,12 +50,12 @@ impl Level {
 }
 
 impl Budget {
-    pub(super) fn new(each: Rate, all: Rate) -> Budget {
+    pub(crate) fn new(each: Rate, all: Rate) -> Budget {
         Budget { each, all, spent: BTreeMap::new(), together: Level::default() }
     }
 
     /// Whether something may still be done for this peer.
-    pub(super) fn is_open(&mut self, now: Instant, peer: &PeerKey) -> bool {
+    pub(crate) fn is_open(&mut self, now: Instant, peer: &PeerKey) -> bool {
         self.together = self.together.now(self.all, now);
         if self.together.spent >= self.all.burst {
             return false;
@@ -73,7 +73,7 @@ impl Budget {
     }
 
     /// Notes what was done.
-    pub(super) fn spend(&mut self, now: Instant, peer: PeerKey, cost: usize) {
+    pub(crate) fn spend(&mut self, now: Instant, peer: PeerKey, cost: usize) {
         let level = self.spent.entry(peer).or_insert(Level { spent: 0, at: now });
         *level = level.now(self.each, now);
         level.spent = level.spent.saturating_add(cost as u64);

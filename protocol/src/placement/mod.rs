@@ -36,6 +36,7 @@ pub const REACH: usize = 32;
 const TOKEN_CONTEXT: &str = "anthill placement 1 token";
 const ADDRESS_CONTEXT: &str = "anthill placement 1 address";
 const SWARM_CONTEXT: &str = "anthill placement 1 swarm";
+const PEER_CONTEXT: &str = "anthill placement 1 peer";
 const DIGEST_CONTEXT: &str = "anthill placement 1 digest";
 
 /// A point of the key space.
@@ -62,6 +63,11 @@ impl Key {
     /// The key of a swarm's name, by which ties of the whole swarm are broken.
     pub fn of_swarm(name: &str) -> Key {
         Key::hashed(SWARM_CONTEXT, name.as_bytes())
+    }
+
+    /// How far a peer is from here, whatever its tokens: for orders of peers that must not depend on what they declare.
+    pub fn distance_of(self, peer: &PeerKey) -> u64 {
+        self.0 ^ Key::hashed(PEER_CONTEXT, &peer.0).0
     }
 
     fn hashed(context: &str, bytes: &[u8]) -> Key {

@@ -1,0 +1,278 @@
+//! What comes from others: messages, and the statements in them, which are judged before they are believed.
+
+use super::book::{Taken, Tomb};
+use super::io::{Effect, Fault};
+use super::message::{MAX_NEWS, Message, News, PIGGYBACK, Word};
+use super::own::Mirror;
+use super::primary::Electors;
+use super::rumor::Rumor;
+use super::state::{Asked, State};
+use super::statement::{Goodbye, Incarnation, Witnessed};
+use super::stored::Key as StoredKey;
+use super::view::Status;
+use crate::member::{MemberError, MemberRecord};
+use crate::peer::{Keys, PeerKey};
+use crate::signed::Signed;
+use crate::time::Instant;
+
+impl<K: Keys> State<K> {
+    pub(super) fn received(&mut self, now: Instant, peer: PeerKey, message: Message, out: &mut Vec<Effect>) {
+        if !message.is_within_bounds() {
+            out.push(Effect::Misbehaved(peer, Fault::Bounds));
+            return;
+        }
+        if peer == self.own.peer() || !self.own.is_ready() {
+            return;
+        }
+        match message {
+            Message::Ping { nonce, word, news } => {
+                self.take_news(now, peer, news, true, out);
+                if !self.takes_part() {
+                    return;
+                }
+                self.heard(now, peer, word, out);
+                let (word, news) = (self.word(), self.news(now, PIGGYBACK));
+                out.push(Effect::Send(peer, Message::Ack { nonce, word, news }));
+            }
+            Message::Ack { nonce, word, news } => {
+                self.take_news(now, peer, news, true, out);
+                if !self.takes_part() {
+                    return;
+                }
+                let relayed = self.prober.relayed(&peer, nonce);
+                if let Some((by, nonce)) = relayed {
+                    out.push(Effect::Send(by, Message::Reached { nonce, target: peer }));
+                }
+                if relayed.is_some() || self.prober.is_ours(now, nonce, self.config.witness_fresh) {
+                    self.answered(now, peer);
+                }
+                self.heard(now, peer, word, out);
+            }
+            Message::PingFor { nonce, target } => {
+                if self.book.get(&target).is_some() && self.served.is_open(now, &peer) {
+                    self.served.spend(now, peer, 64);
+                    let until = now + self.config.patience;
+                    if let Some(due) = self.prober.relay(now, peer, nonce, target, until) {
+                        self.ping(now, due, out);
+                    }
+                }
+            }
+            Message::Reached { nonce, target } => {
+                if self.prober.reached(&peer, &target, nonce) {
+                    self.answered(now, target);
+                }
+            }
+            Message::News(news) => self.take_news(now, peer, news, true, out),
+            Message::Compare { session, buckets, after } => {
+                self.compared(now, peer, (session, buckets, after), out);
+            }
+            Message::Listing { session, entries, done } => {
+                self.listed(now, peer, (session, entries, done), out)
+            }
+            Message::Want { session, peers } => self.want(now, peer, session, &peers, out),
+            Message::Items { session, news } => self.items(now, peer, session, news, out),
+            Message::WantElectors => {
+                if let Some(last) = self.primary.last().filter(|_| self.served.is_open(now, &peer)) {
+                    self.served.spend(now, peer, 64 + last.members.len() * 32);
+                    let (number, members) = (last.number, last.members.clone());
+                    out.push(Effect::Send(peer, Message::Electors { number, members }));
+                }
+            }
+            Message::Electors { number, members } => {
+                let electors = Electors { number, members };
+                let is_member = self.book.get(&peer).is_some();
+                if is_member && self.primary.is_behind(&peer) && self.primary.is_later(&electors) {
+                    self.settle_on(now, electors);
+                }
+            }
+        }
+    }
+
+    /// What the sender of a probe, or of an answer to one, says of itself.
+    fn heard(&mut self, now: Instant, peer: PeerKey, word: Word, out: &mut Vec<Effect>) {
+        let Some(known) = self.book.get_mut(&peer) else {
+            if self.may_ask(now, peer, Asked::Record) {
+                out.push(Effect::Send(peer, Message::Want { session: 0, peers: vec![peer] }));
+            }
+            return;
+        };
+        let (incarnation, is_down) = (known.incarnation(), known.status == Status::Down);
+        let stands = std::mem::replace(&mut known.stand, word.stand) != word.stand;
+        if is_down {
+            // It speaks: perhaps it also hears.
+            self.prober.soon(peer, now);
+        }
+        if incarnation < word.incarnation && self.may_ask(now, peer, Asked::Record) {
+            out.push(Effect::Send(peer, Message::Want { session: 0, peers: vec![peer] }));
+        }
+        if incarnation > word.incarnation && self.may_ask(now, peer, Asked::Mirror) {
+            // Either it speaks of the past, or another process speaks with its key: it will know.
+            let records = self.book.get(&peer).map(|known| known.signed.clone()).into_iter().collect();
+            out.push(Effect::Send(peer, Message::News(News { records, ..News::default() })));
+        }
+        if is_down {
+            return;
+        }
+        let later = self.primary.heard(peer, word.stand);
+        self.review |= stands || later;
+        if later && self.may_ask(now, peer, Asked::Electors) {
+            out.push(Effect::Send(peer, Message::WantElectors));
+        }
+    }
+
+    /// Records from elsewhere: of peers that may be there or not.
+    pub(super) fn found(&mut self, now: Instant, records: Vec<Signed<MemberRecord>>, out: &mut Vec<Effect>) {
+        for signed in records.into_iter().take(MAX_NEWS) {
+            let peer = signed.body().peer;
+            if peer == self.own.peer() {
+                self.mirrored(now, &signed, out);
+                continue;
+            }
+            if matches!(self.book.take(now, &signed, false, &self.keys), Ok(Taken::New)) {
+                self.change(now);
+                self.unwritten(now, [StoredKey::Member(peer)]);
+                if !self.view().settled() {
+                    self.unheard.insert(peer);
+                }
+                self.prober.soon(peer, now);
+            }
+        }
+    }
+
+    /// News that was not asked for: as much as its sender may have checked.
+    pub(super) fn take_news(
+        &mut self,
+        now: Instant,
+        from: PeerKey,
+        news: News,
+        tell: bool,
+        out: &mut Vec<Effect>,
+    ) {
+        for signed in news.records {
+            if self.takes_part() && self.checks.is_open(now, &from) {
+                self.take_record(now, from, signed, tell, out);
+            }
+        }
+        for signed in news.witnesses {
+            if self.checks.is_open(now, &from) {
+                self.take_witness(now, from, signed, out);
+            }
+        }
+        for signed in news.goodbyes {
+            if self.checks.is_open(now, &from) {
+                self.take_goodbye(now, from, signed, out);
+            }
+        }
+    }
+
+    /// What was asked for in a comparison.
+    pub(super) fn take_pulled(
+        &mut self,
+        now: Instant,
+        from: PeerKey,
+        news: News,
+        tell: bool,
+        out: &mut Vec<Effect>,
+    ) {
+        for signed in news.records {
+            if self.takes_part() {
+                self.take_record(now, from, signed, tell, out);
+            }
+        }
+        for signed in news.goodbyes {
+            self.take_goodbye(now, from, signed, out);
+        }
+    }
+
+    fn take_record(
+        &mut self,
+        now: Instant,
+        from: PeerKey,
+        signed: Signed<MemberRecord>,
+        tell: bool,
+        out: &mut Vec<Effect>,
+    ) {
+        let peer = signed.body().peer;
+        if peer == self.own.peer() {
+            return self.mirrored(now, &signed, out);
+        }
+        match self.book.take(now, &signed, from == peer, &self.keys) {
+            Ok(taken @ (Taken::New | Taken::Newer)) => {
+                self.checks.spend(now, from, 1);
+                self.rumors.forget_witnesses_of(&peer);
+                self.unwritten(now, [StoredKey::Member(peer), StoredKey::Tomb(peer)]);
+                if tell || from == peer {
+                    self.rumor(now, Rumor::Record(peer));
+                }
+                if taken == Taken::New && self.unheard.contains(&peer) {
+                    // Others hold it for down.
+                    self.doubt(now, peer, self.spread());
+                }
+                if self.book.get(&peer).is_some_and(|known| known.status == Status::Down) {
+                    let at = now + self.jitter(self.spread());
+                    self.prober.soon(peer, at);
+                }
+                self.change(now);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.checks.spend(now, from, 1);
+                // Clocks differ, and who passed it on may not have known the one before.
+                let honest = matches!(error, MemberError::Future { .. } | MemberError::TooSoon { .. });
+                if !honest {
+                    out.push(Effect::Misbehaved(from, Fault::Statement));
+                }
+            }
+        }
+    }
+
+    /// A record of our own key.
+    fn mirrored(&mut self, now: Instant, signed: &Signed<MemberRecord>, out: &mut Vec<Effect>) {
+        match self.own.mirror(signed.body()) {
+            Mirror::Ours | Mirror::Old => {}
+            // Only what we signed, or somebody with our key, counts.
+            _ if signed.verify(&self.keys).is_err() => {}
+            Mirror::Behind(generation) => self.be_reborn(now, generation),
+            Mirror::Twin => self.twin(Incarnation::of(signed.body()), out),
+        }
+    }
+
+    fn take_witness(
+        &mut self,
+        now: Instant,
+        from: PeerKey,
+        signed: Signed<Witnessed>,
+        out: &mut Vec<Effect>,
+    ) {
+        let word = *signed.body();
+        let is_own = word.subject == self.own.peer();
+        let counts = match is_own {
+            true => word.incarnation == self.own.incarnation() && self.book.get(&word.witness).is_some(),
+            false => word.witness != self.own.peer() && self.book.may_witness(&word),
+        };
+        let is_new = || self.book.get(&word.subject).is_none_or(|known| known.may_hear(now, &word.witness));
+        if !counts || !is_new() {
+            return;
+        }
+        self.checks.spend(now, from, 1);
+        match signed.verify(&self.keys) {
+            Err(_) => out.push(Effect::Misbehaved(from, Fault::Statement)),
+            Ok(_) if is_own => self.refute(now),
+            Ok(_) => self.witnessed(now, signed),
+        }
+    }
+
+    fn take_goodbye(&mut self, now: Instant, from: PeerKey, signed: Signed<Goodbye>, out: &mut Vec<Effect>) {
+        let Goodbye { peer, incarnation } = *signed.body();
+        if !self.book.is_news(signed.body()) {
+            return;
+        }
+        self.checks.spend(now, from, 1);
+        if signed.verify(&self.keys).is_err() {
+            out.push(Effect::Misbehaved(from, Fault::Statement));
+            return;
+        }
+        let until = now + self.config.buried;
+        self.bury(now, peer, Tomb { incarnation, goodbye: Some(signed), until });
+    }
+}

@@ -1,0 +1,123 @@
+//! Membership under faults: what must hold holds, what is planted is found, and what it costs is counted.
+
+use anthill_sim::scenarios::view::{Measured, Membership, Setting, Variant};
+use anthill_sim::{Options, Outcome, Violation, run};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+fn scenario(setting: Setting, variant: Variant) -> Membership {
+    Membership { setting, variant, measured: None }
+}
+
+fn first_failure(setting: Setting, variant: Variant, options: &Options, seeds: Range<u64>) -> Option<Box<Violation>> {
+    let scenario = scenario(setting, variant);
+    seeds.into_iter().find_map(|seed| run(&scenario, seed, options).violation)
+}
+
+fn holds(setting: Setting, seeds: Range<u64>) {
+    if let Some(violation) = first_failure(setting, Variant::Right, &Options::default(), seeds) {
+        panic!("{violation}");
+    }
+}
+
+fn is_found(setting: Setting, variant: Variant, machines: u32, seeds: Range<u64>, check: &str) {
+    let options = Options { machines: Some(machines), ..Options::default() };
+    let violation = first_failure(setting, variant, &options, seeds);
+    let violation = violation.unwrap_or_else(|| panic!("{variant:?} was not found"));
+    assert_eq!(violation.check, check, "{violation}");
+}
+
+#[test]
+fn views_become_right_under_every_fault() {
+    holds(Setting::All, 0..30);
+}
+
+#[test]
+fn nobody_who_is_well_is_held_for_down() {
+    holds(Setting::Seen, 0..30);
+}
+
+#[test]
+fn one_peers_word_taken_for_three_is_found() {
+    is_found(Setting::Seen, Variant::BelievesAnybody, 9, 0..40, "nobody-falsely-down");
+}
+
+#[test]
+fn a_generation_that_does_not_rise_is_found() {
+    is_found(Setting::All, Variant::OneGeneration, 4, 0..40, "all-agree");
+}
+
+#[test]
+fn sequences_used_twice_are_found() {
+    is_found(Setting::All, Variant::ReservesOnce, 4, 0..20, "all-agree");
+}
+
+#[test]
+fn half_taken_for_a_majority_is_found() {
+    is_found(Setting::All, Variant::HalfIsPrimary, 4, 0..60, "one-primary");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    for seed in 0..3 {
+        let [one, other] =
+            [0, 1].map(|_| run(&scenario(Setting::All, Variant::Right), seed, &Options::default()));
+        assert_eq!((one.digest, one.lines), (other.digest, other.lines));
+    }
+}
+
+fn measured(setting: Setting, machines: u32, seeds: Range<u64>) -> (Measured, Vec<Outcome>) {
+    let into = Arc::new(Mutex::new(Measured::default()));
+    let scenario = Membership { setting, variant: Variant::Right, measured: Some(into.clone()) };
+    let options = Options { machines: Some(machines), ..Options::default() };
+    let outcomes = seeds.map(|seed| run(&scenario, seed, &options)).collect();
+    let measured = into.lock().expect("nobody panicked").clone();
+    (measured, outcomes)
+}
+
+#[test]
+fn a_death_among_ten_is_known_to_all_within_ten_seconds() {
+    let (measured, _) = measured(Setting::Death, 10, 0..100);
+    let mut all: Vec<Duration> = measured.deaths.iter().flat_map(|noticed| noticed.iter().copied()).collect();
+    all.sort();
+    assert_eq!(all.len(), 900, "each of the others noticed, once");
+    let of = |percent: usize| all[all.len() * percent / 100];
+    println!("down after {:?} (median), {:?} (p99), {:?} (last)", of(50), of(99), all.last());
+    assert!(of(50) < Duration::from_secs(7) && of(99) < Duration::from_secs(10), "{:?} {:?}", of(50), of(99));
+}
+
+#[test]
+fn half_of_two_hundred_that_stop_at_once_are_noticed() {
+    let (measured, _) = measured(Setting::Halved, 200, 0..1);
+    let mut all: Vec<Duration> = measured.deaths.iter().flat_map(|noticed| noticed.iter().copied()).collect();
+    all.sort();
+    assert_eq!(all.len(), 100 * 100, "each of the others noticed each, once");
+    println!("down after {:?} (median), {:?} (p99), {:?} (last)", all[5_000], all[9_900], all.last());
+    assert!(all[9_900] < Duration::from_secs(30), "{:?}", all[9_900]);
+}
+
+/// Messages and bytes that a peer sends in a second when nothing happens.
+fn idle(machines: u32) -> (f64, f64) {
+    let scenario = scenario(Setting::Idle, Variant::Right);
+    let [short, long] = [200, 500].map(|seconds| {
+        let faulty = Some(Duration::from_secs(seconds));
+        let options = Options { machines: Some(machines), faulty, quiet: Some(Duration::ZERO), ..Options::default() };
+        let metrics = run(&scenario, 1, &options).metrics;
+        let bytes: u64 = metrics.traffic.values().map(|t| t.bytes).sum();
+        (metrics.messages(), bytes)
+    });
+    let each = |a: u64, b: u64| (b - a) as f64 / 300.0 / f64::from(machines);
+    (each(short.0, long.0), each(short.1, long.1))
+}
+
+#[test]
+fn an_idle_peer_costs_a_probe_a_second_whatever_the_size() {
+    let (few, many) = (idle(8), idle(64));
+    println!("messages and bytes a second: {few:?} of 8, {many:?} of 64");
+    for (messages, bytes) in [few, many] {
+        assert!((1.9..2.6).contains(&messages), "a probe and an answer: {messages}");
+        assert!(bytes < 250.0, "{bytes}");
+    }
+    assert!(many.1 < few.1 * 1.3, "{few:?} {many:?}");
+}
