@@ -1,5 +1,6 @@
 //! The scenarios that the command knows.
 
+pub mod claim;
 pub mod gossip;
 pub mod lease;
 
@@ -41,5 +42,6 @@ impl<S: Scenario> Runnable for S {
 pub fn all() -> Vec<Box<dyn Runnable>> {
     let mut all: Vec<Box<dyn Runnable>> = vec![Box::new(gossip::Gossip)];
     all.extend(lease::Variant::ALL.map(|variant| Box::new(lease::Lease(variant)) as Box<dyn Runnable>));
+    all.extend(claim::Variant::ALL.map(|variant| Box::new(claim::Claims(variant)) as Box<dyn Runnable>));
     all
 }
