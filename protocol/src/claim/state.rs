@@ -267,10 +267,9 @@ impl<K: Keys> State<K> {
         };
         let slots: Vec<Slot> = self.places.iter().filter(|(_, p)| waits(p)).map(|(s, _)| *s).collect();
         for slot in slots {
-            if let Some(place) = self.places.get_mut(&slot) {
-                place.tries = 0;
-            }
-            self.plan(slot, now);
+            // Not at once: a stream that breaks and opens all the time must not make peers busy.
+            let at = now + self.jitter(self.config.retry);
+            self.plan(slot, at);
         }
     }
 

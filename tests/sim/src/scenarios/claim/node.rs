@@ -14,7 +14,7 @@ use anthill_protocol::wire::{Versioned, decode, encode};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,14 @@ pub enum Happened {
     /// It was used: the site sees a request.
     Fetched(Permit),
     /// A member promised or acknowledged.
-    Answered { who: PeerKey, slot: Slot, token: Token },
+    Answered {
+        /// Who.
+        who: PeerKey,
+        /// Of what.
+        slot: Slot,
+        /// What it answers nothing below.
+        token: Token,
+    },
     /// For whoever reads the log.
     Noted(String),
 }
@@ -115,11 +122,15 @@ pub struct Peer {
     naming: Option<Ticket>,
     pub(crate) claims: State<Keyring>,
     members: Members,
+    /// Who was heard since its stream last broke.
+    up: BTreeSet<PeerKey>,
     pub(crate) view: Option<Arc<View>>,
     writing: BTreeMap<Ticket, claim::Ticket>,
     permits: Vec<Permit>,
     draining: Vec<Slot>,
     later: BTreeMap<Instant, Vec<Input>>,
+    copies: BTreeMap<Instant, Vec<(Slot, PeerKey)>>,
+    whole: BTreeMap<Slot, BTreeSet<PeerKey>>,
     /// When each slot's acknowledgements last came: for a planted bug.
     answered: Option<Instant>,
     dice: Dice,
@@ -187,10 +198,9 @@ impl Peer {
                 self.draining.retain(|draining| *draining != slot);
             }
             Effect::Copy { slot, to } => {
-                // A copy becomes whole when its peer lives that long; who has one keeps it.
-                let mut whole = std::collections::BTreeSet::from([to]);
-                whole.extend(self.claims.claim(slot).iter().flat_map(|(mint, _)| mint.claim.set.clone()));
-                self.soon(ctx, Input::Whole(slot, whole));
+                // A copy becomes whole after a while, even if its peer has died since: then it is only not heard.
+                let at = ctx.now() + self.dice.span(Duration::from_millis(50), COPYING);
+                self.copies.entry(at).or_default().push((slot, to));
             }
             Effect::Drain(slot) => {
                 ctx.log(Happened::Noted(format!("drains {}", slot.number())));
@@ -346,11 +356,14 @@ impl Node for Peer {
             naming: None,
             claims: State::new(config(), keys, rng, started, identity.founder, records),
             members: Members::new(me, known.unwrap_or_default(), identity.founder, now),
+            up: BTreeSet::new(),
             view: None,
             writing: BTreeMap::new(),
             permits: Vec::new(),
             draining: Vec::new(),
             later: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            whole: BTreeMap::new(),
             answered: None,
             dice: Dice::new(seed, "peer"),
             beat_at: now,
@@ -365,7 +378,8 @@ impl Node for Peer {
         }
         let claims = self.claims.deadline().map(|(at, _)| at);
         let later = self.later.first_key_value().map(|(at, _)| *at);
-        [Some(self.beat_at), Some(self.work_at), claims, later].into_iter().flatten().min()
+        let copies = self.copies.first_key_value().map(|(at, _)| *at);
+        [Some(self.beat_at), Some(self.work_at), claims, later, copies].into_iter().flatten().min()
     }
 
     fn label(&self) -> &'static str {
@@ -396,6 +410,14 @@ impl Node for Peer {
                 self.feed(ctx, input);
             }
         }
+        while let Some(entry) = self.copies.first_entry().filter(|entry| *entry.key() <= now) {
+            for (slot, peer) in entry.remove() {
+                let whole = self.whole.entry(slot).or_default();
+                whole.insert(peer);
+                let whole = whole.clone();
+                self.feed(ctx, Input::Whole(slot, whole));
+            }
+        }
         if self.work_at <= now {
             self.work(ctx);
         }
@@ -409,7 +431,7 @@ impl Node for Peer {
         let now = ctx.now();
         match frame {
             Frame::Beat { from: peer, settled, known } => {
-                let new = !self.members.known.contains_key(&peer);
+                let new = self.up.insert(peer);
                 self.members.heard(peer, from, now);
                 self.members.replaced(from, peer);
                 self.members.settled |= settled;
@@ -450,8 +472,8 @@ impl Node for Peer {
     fn broken(&mut self, ctx: &mut Ctx<'_, Happened>, with: NodeId) {
         let peer = self.members.known.iter().find(|(_, info)| info.node == with).map(|(peer, _)| *peer);
         if let Some(peer) = peer.filter(|_| self.ready) {
+            self.up.remove(&peer);
             self.feed(ctx, Input::PeerDown(peer));
-            self.feed(ctx, Input::PeerUp(peer));
         }
     }
 
