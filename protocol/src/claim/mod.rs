@@ -1,5 +1,21 @@
 //! Who may fetch: claims, and how they change hands.
 
+mod io;
+mod lead;
+mod member;
+mod message;
+mod place;
+mod policy;
+mod proof;
+mod record;
+mod state;
+
+pub use io::{Config, Effect, Input, Reason, Ticket};
+pub use message::{MAX_MESSAGE, Message, Part, Run};
+pub use proof::{FORCE_JUMP, Fault, Give, Grant, How, Mint, Root, STRIDE};
+pub use record::{Position, Record};
+pub use state::State;
+
 use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::placement::MAX_OWNERS;

@@ -1,5 +1,6 @@
 //! The scenarios that the command knows.
 
+pub mod claim;
 pub mod gossip;
 pub mod lease;
 pub mod view;
@@ -43,5 +44,6 @@ pub fn all() -> Vec<Box<dyn Runnable>> {
     let mut all: Vec<Box<dyn Runnable>> = vec![Box::new(gossip::Gossip)];
     all.extend(lease::Variant::ALL.map(|variant| Box::new(lease::Lease(variant)) as Box<dyn Runnable>));
     all.extend(view::Membership::all().into_iter().map(|one| Box::new(one) as Box<dyn Runnable>));
+    all.extend(claim::Variant::ALL.map(|variant| Box::new(claim::Claims(variant)) as Box<dyn Runnable>));
     all
 }

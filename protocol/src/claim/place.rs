@@ -1,0 +1,181 @@
+//! What a peer keeps in memory of one slot.
+
+use super::Token;
+use super::io::{Config, Ticket};
+use super::proof::{Grant, Mint, majority};
+use super::record::{Position, Record};
+use crate::peer::PeerKey;
+use crate::signed::Signed;
+use crate::time::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Answers that wait for the disk, of one slot. More are dropped, the oldest first: who asked asks again.
+const MAX_AFTER: usize = 32;
+
+/// What is done when the record is on disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum After {
+    /// Answer a candidate that knows this claim.
+    Promise(PeerKey, Token, Option<Token>),
+    /// Acknowledge a claim, in answer to this round.
+    Accepted(PeerKey, Token, u64),
+    /// The own claim can be proposed.
+    Minted(Token),
+    /// The own promise counts, and others can be asked.
+    Ballot(Token),
+    /// The handoff can be sent.
+    Given(Token),
+}
+
+/// One slot.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    pub record: Record,
+    /// The last write of the record that is not done yet.
+    pub write: Option<Ticket>,
+    /// The record is not on disk as it is, and no write is on its way.
+    pub unsaved: bool,
+    /// What is promised on disk for certain.
+    pub synced: Option<Token>,
+    pub after: Vec<After>,
+    /// As a member: for whom nobody may succeed until when, by this peer's clock.
+    pub lease: Option<(PeerKey, Instant)>,
+    /// This peer is the holder by the record's claim, or wants to become so by it.
+    pub lead: Option<Lead>,
+    /// This peer asks for promises.
+    pub attempt: Option<Attempt>,
+    pub wanted_until: Instant,
+    pub position: Option<Position>,
+    /// Who has a whole copy.
+    pub whole: BTreeSet<PeerKey>,
+    /// Who was said to need one.
+    pub copying: BTreeSet<PeerKey>,
+    /// What the view wants, and since when it does.
+    pub wish: Option<(Wish, Instant)>,
+    /// Since when the holder is not live, or unknown.
+    pub orphan_since: Option<Instant>,
+    /// The operator's word.
+    pub give_to: Option<PeerKey>,
+    /// Since when a handoff is under way.
+    pub given_at: Option<Instant>,
+    pub tries: u32,
+    /// When it is to be looked at.
+    pub due: Option<Instant>,
+}
+
+/// What the view wants to be changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Wish {
+    Set(Vec<PeerKey>),
+    Holder(PeerKey),
+}
+
+/// The holder's side of a claim.
+#[derive(Debug, Default)]
+pub(super) struct Lead {
+    /// Majorities have it on disk.
+    pub established: bool,
+    /// Who has it on disk.
+    pub accepted: BTreeSet<PeerKey>,
+    /// When each was last asked in vain or not: the sending of what it acknowledged.
+    pub acks: BTreeMap<PeerKey, Instant>,
+    /// Until when permits of the own claim before may be used, while this one is not established.
+    pub before: Option<(Token, Instant)>,
+    /// No permits: the slot is to go there.
+    pub drain: Option<PeerKey>,
+    /// Somebody else asked for promises: a higher token is needed.
+    pub contested: Option<Token>,
+    /// Where to catch up from, before there are permits.
+    pub from: Option<(PeerKey, Position)>,
+    pub renewed_at: Option<Instant>,
+}
+
+/// A candidate's side of a ballot.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub ballot: Token,
+    /// The own promise is on disk.
+    pub ready: bool,
+    pub promises: BTreeMap<PeerKey, Promised>,
+}
+
+/// What a member answered.
+#[derive(Debug)]
+pub(super) struct Promised {
+    pub grant: Signed<Grant>,
+    pub position: Option<Position>,
+}
+
+impl Lead {
+    /// Until when a majority of the set protects the holder; nothing if one never did.
+    pub fn protected_until(&self, mint: &Mint, config: &Config) -> Option<Instant> {
+        let set = &mint.claim.set;
+        let mut times: Vec<Instant> = set.iter().filter_map(|peer| self.acks.get(peer)).copied().collect();
+        times.sort_unstable_by(|a, b| b.cmp(a));
+        times.get(set.len() / 2).map(|&oldest| oldest + config.lease)
+    }
+
+    /// A member acknowledged what was sent at `at`.
+    pub fn ack(&mut self, peer: PeerKey, at: Instant) {
+        let known = self.acks.entry(peer).or_insert(at);
+        *known = at.max(*known);
+    }
+}
+
+impl Place {
+    /// Whether the record is on disk as it is.
+    pub fn is_durable(&self) -> bool {
+        self.write.is_none() && !self.unsaved
+    }
+
+    /// Does something when the record is on disk.
+    pub fn defer(&mut self, after: After) {
+        if self.after.contains(&after) {
+            return;
+        }
+        if self.after.len() == MAX_AFTER {
+            self.after.remove(0);
+        }
+        self.after.push(after);
+    }
+
+    /// Who holds by the claim known.
+    pub fn holder(&self) -> Option<PeerKey> {
+        self.record.known().map(|mint| mint.claim.holder)
+    }
+
+    /// Whether the claim known is the own one and not given away.
+    pub fn is_own(&self, me: &PeerKey) -> bool {
+        self.record.given.is_none() && self.holder() == Some(*me)
+    }
+
+    /// For how long `peer` must wait until this member may acknowledge a claim of it.
+    pub fn bound(&self, peer: &PeerKey, now: Instant) -> Option<std::time::Duration> {
+        let (to, until) = self.lease?;
+        (to != *peer && now < until).then(|| until.since(now))
+    }
+
+    /// Whether majorities of the claim's sets are among `peers`.
+    pub fn has_quorum(&self, among: impl FnMut(&PeerKey) -> bool) -> bool {
+        self.record.known().is_some_and(|mint| mint.is_quorum(self.record.established, among))
+    }
+
+    /// The lease by which permits are given.
+    pub fn permits(&self, me: &PeerKey, config: &Config) -> Option<(Token, Instant)> {
+        let (lead, mint) = (self.lead.as_ref()?, self.record.known()?);
+        if lead.drain.is_some() || lead.from.is_some() || !self.is_own(me) {
+            return None;
+        }
+        match lead.established {
+            true => Some((mint.claim.token, lead.protected_until(mint, config)?)),
+            false => lead.before,
+        }
+    }
+
+    /// Whether a majority of the set is live by `is_live`, and of the set before where it counts.
+    pub fn majority_lives(&self, is_live: impl Fn(&PeerKey) -> bool) -> bool {
+        let Some(mint) = self.record.known() else { return false };
+        let base = mint.base.as_ref().filter(|_| !self.record.established);
+        majority(&mint.claim.set, &is_live) && base.is_none_or(|base| majority(base, &is_live))
+    }
+}

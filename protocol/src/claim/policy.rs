@@ -1,0 +1,343 @@
+//! What the view wants of each slot: who should keep it, who should hold it, who takes over when the holder is gone.
+//!
+//! Nothing here is needed for safety: with any view at any time, what is asked for is granted or refused by the members.
+
+use super::Token;
+use super::io::Effect;
+use super::message::Part;
+use super::place::{Lead, Place, Wish};
+use super::state::State;
+use crate::key::Slot;
+use crate::peer::{Keys, PeerKey};
+use crate::placement::MAX_OWNERS;
+use crate::time::Instant;
+use crate::view::{Status, View};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Peers asked who holds a slot of which nothing is known.
+const MAX_ASKED: usize = 16;
+
+impl<K: Keys> State<K> {
+    /// Another view: what it wants otherwise is looked at.
+    pub(super) fn see(&mut self, now: Instant, view: Arc<View>) {
+        for slot in self.config.slots.clone() {
+            let should = view.should_hold(slot, self.config.replicas);
+            let place = self.places.get(&slot);
+            let look = match place {
+                None => should == Some(self.me),
+                Some(place) if place.attempt.is_some() || place.record.given.is_some() => true,
+                Some(place) if place.lead.is_some() => {
+                    let owners = view.owners(slot, self.config.replicas);
+                    let set = place.record.known().map_or(&[][..], |mint| &mint.claim.set);
+                    should != Some(self.me)
+                        || set.len() != owners.as_slice().len()
+                        || !set.iter().all(|peer| owners.contains(peer))
+                }
+                Some(place) => !place.holder().is_some_and(|holder| view.is_live(&holder)),
+            };
+            if look {
+                self.plan(slot, now);
+            } else if let Some(place) = self.places.get_mut(&slot) {
+                (place.orphan_since, place.wish) = (None, None);
+            }
+        }
+        self.view = Some(view);
+    }
+
+    /// Looks at a slot: goes on with what is under way, or begins what the view wants.
+    pub(super) fn consider(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+        if self.places.get(&slot).is_some_and(|place| place.unsaved) {
+            self.changed(slot);
+        }
+        let Some(place) = self.places.get(&slot) else { return };
+        let own = place.is_own(&self.me);
+        if place.attempt.is_some() {
+            self.pursue(now, slot, out);
+        } else if own && place.lead.is_some() {
+            let lead = place.lead.as_ref();
+            let contested = lead.is_some_and(|lead| lead.contested.is_some());
+            if contested || place.record.promised > place.record.token() {
+                // Somebody was promised a higher ballot: the own claim needs a higher token to be acknowledged by all.
+                self.attempt(now, slot, out);
+                let at = now + self.pause(slot);
+                self.plan(slot, at);
+            } else if lead.is_some_and(|lead| lead.established) {
+                self.spread(now, slot);
+                self.steer(now, slot, out);
+            } else {
+                self.propose(now, slot);
+                let at = now + self.pause(slot);
+                self.plan(slot, at);
+            }
+        } else if place.record.given.is_some() {
+            self.give_on(now, slot, out);
+        } else {
+            self.orphaned(now, slot, out);
+        }
+    }
+
+    /// Goes on until every live member of the set has the claim: it is established, but the next loss could be one too many.
+    fn spread(&mut self, now: Instant, slot: Slot) {
+        let Some(view) = self.view.clone() else { return };
+        let Some(place) = self.places.get(&slot) else { return };
+        let Some((lead, mint)) = place.lead.as_ref().zip(place.record.known()) else { return };
+        let set = &mint.claim.set;
+        if set.iter().any(|peer| view.is_live(peer) && !lead.accepted.contains(peer)) {
+            self.propose(now, slot);
+            let at = now + self.pause(slot);
+            self.plan(slot, at);
+        }
+    }
+
+    /// Asks again for promises, unless the holder is back.
+    fn pursue(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+        let Some(view) = self.view.clone() else { return };
+        let me = self.me;
+        let Some(place) = self.places.get_mut(&slot) else { return };
+        let holder = place.holder();
+        let back = holder.is_some_and(|holder| holder != me && view.is_live(&holder));
+        if back || (self.leaving && holder != Some(me)) {
+            place.attempt = None;
+            place.orphan_since = None;
+            return;
+        }
+        if holder != Some(me) && self.may_force(now, slot, &view, 1) && !self.majority_lives(slot, &view) {
+            let live = self.live_of_set(slot, &view);
+            self.force(now, slot, live, out);
+            return;
+        }
+        self.ask_promises(slot);
+        let at = now + self.pause(slot);
+        self.plan(slot, at);
+    }
+
+    /// Who would take this peer's slot.
+    pub(super) fn heir(&self, slot: Slot) -> Option<PeerKey> {
+        let view = self.view.as_ref()?;
+        let set = &self.places.get(&slot)?.record.known()?.claim.set;
+        let fit = |peer: &PeerKey| *peer != self.me && set.contains(peer) && view.is_live(peer);
+        let owners = view.owners(slot, self.config.replicas);
+        let first = view.should_hold(slot, self.config.replicas);
+        first.into_iter().chain(owners.as_slice().iter().copied()).chain(set.iter().copied()).find(fit)
+    }
+
+    /// The holder's part: the set becomes the owners, and the slot goes to who should hold it.
+    fn steer(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+        let Some(view) = self.view.clone() else { return };
+        let Some(lead) = self.places.get(&slot).and_then(|place| place.lead.as_ref()) else { return };
+        if let Some(to) = lead.drain {
+            if !view.is_live(&to) {
+                self.undrain(slot, out);
+                self.plan(slot, now);
+            }
+            return;
+        }
+        if self.leaving {
+            if let Some(to) = self.heir(slot) {
+                self.drain(now, slot, to, out);
+            }
+            return;
+        }
+        let Some(wish) = self.wish(slot, &view, out) else {
+            self.places.entry(slot).or_default().wish = None;
+            return;
+        };
+        let by_hand = self.places.get(&slot).is_some_and(|p| p.give_to.is_some());
+        let place = self.places.entry(slot).or_default();
+        let since = match &place.wish {
+            Some((known, since)) if *known == wish => *since,
+            _ => now,
+        };
+        place.wish = Some((wish.clone(), since));
+        let due = since + self.config.debounce;
+        if now < due && !by_hand {
+            return self.plan(slot, due);
+        }
+        match wish {
+            Wish::Holder(to) => self.drain(now, slot, to, out),
+            Wish::Set(set) => {
+                if !self.change(now, slot, set) {
+                    self.attempt(now, slot, out);
+                }
+                let at = now + self.pause(slot);
+                self.plan(slot, at);
+            }
+        }
+    }
+
+    /// What should be otherwise with a slot that this peer holds.
+    fn wish(&mut self, slot: Slot, view: &View, out: &mut Vec<Effect>) -> Option<Wish> {
+        let me = self.me;
+        let place = self.places.get_mut(&slot)?;
+        let set = place.record.known()?.claim.set.clone();
+        let keeps = |peer: &PeerKey| set.binary_search(peer).is_ok();
+        if let Some(to) = place.give_to {
+            if keeps(&to) && view.is_live(&to) && to != me {
+                return Some(Wish::Holder(to));
+            }
+            place.give_to = None;
+        }
+        if !view.settled() {
+            return None;
+        }
+        let should = view.should_hold(slot, self.config.replicas)?;
+        let owners = view.owners(slot, self.config.replicas);
+        let mut desired: BTreeSet<PeerKey> = owners.as_slice().iter().copied().collect();
+        desired.insert(should);
+        let missing: Vec<PeerKey> =
+            desired.iter().copied().filter(|peer| !keeps(peer) && *peer != me).collect();
+        place.copying.retain(|peer| missing.contains(peer));
+        for &to in missing.iter().filter(|peer| view.is_live(peer)) {
+            if !place.whole.contains(&to) && place.copying.insert(to) {
+                out.push(Effect::Copy { slot, to });
+            }
+        }
+        let mut target: BTreeSet<PeerKey> = set.iter().copied().collect();
+        target.extend(missing.iter().copied().filter(|peer| place.whole.contains(peer)));
+        if missing.iter().all(|peer| target.contains(peer)) {
+            target.retain(|peer| desired.contains(peer) || *peer == me);
+        }
+        // No room for all: the first of those that are not wanted go.
+        while target.len() > MAX_OWNERS {
+            let surplus = target.iter().find(|peer| !desired.contains(*peer) && **peer != me).copied();
+            surplus
+                .or_else(|| target.iter().find(|peer| **peer != me).copied())
+                .map(|peer| target.remove(&peer));
+        }
+        let target: Vec<PeerKey> = target.into_iter().collect();
+        if target != set {
+            return Some(Wish::Set(target));
+        }
+        let moves = should != me && keeps(&should) && view.status(&should) == Some(Status::Alive);
+        moves.then_some(Wish::Holder(should))
+    }
+
+    fn drain(&mut self, now: Instant, slot: Slot, to: PeerKey, out: &mut Vec<Effect>) {
+        if self.may_succeed(slot).is_none() {
+            self.attempt(now, slot, out);
+            let at = now + self.pause(slot);
+            return self.plan(slot, at);
+        }
+        if let Some(lead) = self.places.get_mut(&slot).and_then(|place| place.lead.as_mut()) {
+            lead.drain = Some(to);
+            out.push(Effect::Drain(slot));
+        }
+    }
+
+    fn undrain(&mut self, slot: Slot, out: &mut Vec<Effect>) {
+        if let Some(place) = self.places.get_mut(&slot) {
+            place.wish = None;
+            place.lead.iter_mut().for_each(|lead| lead.drain = None);
+            out.push(Effect::Resume(slot));
+        }
+    }
+
+    /// Says again that a slot is given, or takes it back if nobody took it.
+    fn give_on(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+        let Some(place) = self.places.get(&slot) else { return };
+        let Some((give, token)) = place.record.given.as_ref().zip(place.record.token()) else { return };
+        let to = give.body().to;
+        let waiting = place.given_at.is_some_and(|at| now < at + self.config.give_patience);
+        if waiting && self.view.as_ref().is_none_or(|view| view.is_live(&to)) {
+            if place.is_durable() {
+                return self.given(now, slot, token);
+            }
+        } else {
+            self.attempt(now, slot, out);
+        }
+        let at = now + self.pause(slot);
+        self.plan(slot, at);
+    }
+
+    /// A slot that somebody else holds, or nobody: takes over if that is this peer's part.
+    fn orphaned(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+        let Some(view) = self.view.clone() else { return };
+        let me = self.me;
+        let known = self.places.get(&slot).and_then(|place| place.record.token());
+        let hint = self.hints.get(&slot).copied();
+        let keeps = |place: &Place| place.record.known().is_some_and(|mint| mint.claim.keeps(&me));
+        let keeps = self.places.get(&slot).is_some_and(keeps);
+        let live = |token: Option<Token>| {
+            token.is_some_and(|token| token.minter != me && view.is_live(&token.minter))
+        };
+        if live(known) || (!keeps && live(hint)) || self.leaving {
+            return self.at_rest(slot);
+        }
+        if let Some(hint) = hint.filter(|hint| live(Some(*hint)) && Some(*hint) > known) {
+            // Somebody says it holds by a later claim: it should show it.
+            self.say(hint.minter, Part::Ask(slot));
+        }
+        if known.is_some_and(|token| token.minter == me) {
+            // A claim of this peer's that it lost and that nobody succeeded.
+            let place = self.places.entry(slot).or_default();
+            place.lead.get_or_insert_with(Lead::default);
+            return self.plan(slot, now);
+        }
+        let place = self.places.entry(slot).or_default();
+        let begun = place.orphan_since.is_none();
+        let since = *place.orphan_since.get_or_insert(now);
+        let should = view.should_hold(slot, self.config.replicas) == Some(me);
+        if keeps && view.settled() {
+            let due = since + self.config.stagger * self.rank(slot, &view, should);
+            if now < due {
+                return self.plan(slot, due);
+            }
+            self.attempt(now, slot, out);
+        } else if should {
+            if begun {
+                let peers = view.members().map(|(peer, _)| *peer).filter(|peer| view.is_live(peer));
+                peers.take(MAX_ASKED).for_each(|peer| self.say(peer, Part::Ask(slot)));
+            }
+            let live = self.live_of_set(slot, &view);
+            let patience = if known.is_some() && live.is_empty() { 1 } else { 2 };
+            if self.may_force(now, slot, &view, patience) {
+                return self.force(now, slot, live, out);
+            }
+        } else {
+            return;
+        }
+        let at = now + self.pause(slot);
+        self.plan(slot, at);
+    }
+
+    fn at_rest(&mut self, slot: Slot) {
+        if let Some(place) = self.places.get_mut(&slot) {
+            (place.orphan_since, place.tries) = (None, 0);
+        }
+    }
+
+    /// How many should try before this peer does.
+    fn rank(&self, slot: Slot, view: &View, should: bool) -> u32 {
+        let Some(mint) = self.places.get(&slot).and_then(|place| place.record.known()) else { return 0 };
+        if should {
+            return 0;
+        }
+        let first = view.should_hold(slot, self.config.replicas);
+        let set = &mint.claim.set;
+        let before =
+            set.iter().filter(|peer| **peer < self.me && view.is_live(peer) && first != Some(**peer)).count();
+        let first = first.is_some_and(|first| set.contains(&first));
+        u32::try_from(before).unwrap_or(0) + u32::from(first)
+    }
+
+    fn live_of_set(&self, slot: Slot, view: &View) -> BTreeSet<PeerKey> {
+        let known = self.places.get(&slot).and_then(|place| place.record.known());
+        let set = known.map_or(&[][..], |mint| &mint.claim.set);
+        set.iter().copied().filter(|peer| view.is_live(peer)).collect()
+    }
+
+    fn majority_lives(&self, slot: Slot, view: &View) -> bool {
+        self.places
+            .get(&slot)
+            .is_some_and(|place| place.majority_lives(|peer| *peer == self.me || view.is_live(peer)))
+    }
+
+    /// Whether the slot has been without a holder for `times` the patience, as a peer of the primary component sees it.
+    fn may_force(&self, now: Instant, slot: Slot, view: &View, times: u32) -> bool {
+        let since = self.places.get(&slot).and_then(|place| place.orphan_since);
+        view.settled()
+            && view.primary()
+            && since.is_some_and(|since| now >= since + self.config.t_force * times)
+    }
+}

@@ -1,0 +1,482 @@
+//! One peer's side of all claims: what comes in, what waits for the disk, what goes out.
+
+use super::io::{Config, Effect, Input, Reason, Ticket};
+use super::message::{Message, Part, Run};
+use super::place::{After, Lead, Place};
+use super::proof::{Fault, How, Mint, Root};
+use super::record::Record;
+use super::{Claim, Token};
+use crate::key::Slot;
+use crate::peer::{Keys, PeerKey};
+use crate::signed::Signed;
+use crate::time::Instant;
+use crate::view::View;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Slots looked at in one call; the rest follows at once in the next.
+const MAX_AT_ONCE: usize = 4_096;
+
+/// One peer's side of who may fetch.
+#[derive(Debug)]
+pub struct State<K> {
+    pub(super) config: Config,
+    pub(super) keys: K,
+    pub(super) me: PeerKey,
+    rng: ChaCha8Rng,
+    pub(super) view: Option<Arc<View>>,
+    pub(super) places: BTreeMap<Slot, Place>,
+    /// Who is said to hold what, by whoever says it of itself.
+    pub(super) hints: BTreeMap<Slot, Token>,
+    agenda: BTreeSet<(Instant, Slot)>,
+    dirty: BTreeSet<Slot>,
+    writing: BTreeMap<Ticket, Vec<Slot>>,
+    next_ticket: u64,
+    outbox: BTreeMap<PeerKey, Vec<Part>>,
+    /// When each round of proposals was sent, for as long as it could count.
+    rounds: BTreeMap<u64, Instant>,
+    pub(super) next_round: u64,
+    pub(super) renewals: BTreeMap<PeerKey, BTreeMap<u64, (Instant, Vec<Run>)>>,
+    pub(super) wanted: BTreeSet<Slot>,
+    pub(super) renew_at: Option<Instant>,
+    news: BTreeSet<Slot>,
+    gossip_at: Option<Instant>,
+    announce_at: Instant,
+    pub(super) leaving: bool,
+    pub(super) forced: u64,
+}
+
+impl<K: Keys> State<K> {
+    /// A peer that knows what it wrote down. A `founder` without records claims every slot; nobody else may be one.
+    ///
+    /// As a member it grants no successor for a lease: it does not know when it last acknowledged.
+    pub fn new(
+        config: Config,
+        keys: K,
+        mut rng: ChaCha8Rng,
+        now: Instant,
+        founder: bool,
+        stored: impl IntoIterator<Item = (Slot, Record)>,
+    ) -> State<K> {
+        let me = keys.own();
+        let mut places = BTreeMap::new();
+        for (slot, record) in stored {
+            // What was acknowledged last is what was promised last: a promise ends every lease before it.
+            let (synced, lease) =
+                (record.promised, record.promised.map(|last| (last.minter, now + config.kept())));
+            places.insert(slot, Place { record, synced, lease, ..Place::default() });
+        }
+        let found = founder && places.is_empty();
+        let (next_round, number) = (rng.next_u64() >> 1, rng.next_u64());
+        let mut state = State {
+            announce_at: now + config.announce_every,
+            config,
+            keys,
+            me,
+            rng,
+            view: None,
+            places,
+            hints: BTreeMap::new(),
+            agenda: BTreeSet::new(),
+            dirty: BTreeSet::new(),
+            writing: BTreeMap::new(),
+            next_ticket: 0,
+            outbox: BTreeMap::new(),
+            rounds: BTreeMap::new(),
+            next_round,
+            renewals: BTreeMap::new(),
+            wanted: BTreeSet::new(),
+            renew_at: None,
+            news: BTreeSet::new(),
+            gossip_at: None,
+            leaving: false,
+            forced: 0,
+        };
+        if found {
+            state.found(now, number);
+        }
+        let slots: Vec<Slot> = state.places.keys().copied().collect();
+        for slot in slots {
+            state.resume(now, slot);
+        }
+        state
+    }
+
+    fn found(&mut self, now: Instant, number: u64) {
+        let token = Token { counter: 1, minter: self.me };
+        let root = Root::of(&token, number);
+        for slot in self.config.slots.clone() {
+            let claim = Claim { slot, token, holder: self.me, set: vec![self.me] };
+            self.mint(now, Mint { claim, base: None, root, how: How::Founded });
+        }
+    }
+
+    /// Takes up what an earlier process of this peer held.
+    fn resume(&mut self, now: Instant, slot: Slot) {
+        let me = self.me;
+        let Some(place) = self.places.get_mut(&slot).filter(|place| place.holder() == Some(me)) else {
+            return;
+        };
+        if place.lead.is_none() && place.record.given.is_none() {
+            // What was established was told to all; who has not got it refuses the next renewal, and gets it then.
+            let established = place.record.established;
+            let set = place.record.known().filter(|_| established).map(|mint| mint.claim.set.clone());
+            let accepted = set.unwrap_or_else(|| vec![me]).into_iter().collect();
+            place.lead = Some(Lead { established, accepted, ..Lead::default() });
+        }
+        place.given_at = place.record.given.is_some().then_some(now);
+        self.plan(slot, now);
+    }
+
+    /// Something happened.
+    pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Effect>) {
+        match input {
+            Input::Tick => self.tick(now, out),
+            Input::Received(peer, message) => self.received(now, peer, message, out),
+            Input::PeerUp(peer) => self.peer_up(now, peer),
+            Input::PeerDown(peer) => drop(self.renewals.remove(&peer)),
+            Input::View(view) => self.see(now, view),
+            Input::Want(slot) => self.want(now, slot),
+            Input::Position(slot, position) => self.known(slot, |place| place.position = Some(position)),
+            Input::CaughtUp(slot) => {
+                self.known(slot, |place| place.lead.iter_mut().for_each(|lead| lead.from = None));
+            }
+            Input::Whole(slot, peers) => {
+                self.known(slot, |place| place.whole = peers);
+                self.plan(slot, now);
+            }
+            Input::Drained(slot) => self.drained(now, slot),
+            Input::Give(slot, peer) => {
+                self.known(slot, |place| place.give_to = Some(peer));
+                self.plan(slot, now);
+            }
+            Input::Leave => {
+                self.leaving = true;
+                let slots: Vec<Slot> = self.places.keys().copied().collect();
+                slots.into_iter().for_each(|slot| self.plan(slot, now));
+            }
+            Input::Persisted(ticket) => self.persisted(now, ticket, out),
+            Input::NotPersisted(ticket) => self.not_persisted(now, ticket),
+        }
+        self.flush(now, out);
+    }
+
+    /// When [`Input::Tick`] is wanted, and why.
+    pub fn deadline(&self) -> Option<(Instant, Reason)> {
+        let slots = self.agenda.first().map(|(at, _)| (*at, Reason::Slots));
+        let renew = self.renew_at.map(|at| (at, Reason::Renew));
+        let gossip = self.gossip_at.map_or(self.announce_at, |at| at.min(self.announce_at));
+        [slots, renew, Some((gossip, Reason::Gossip))].into_iter().flatten().min()
+    }
+
+    /// The claim by which permits may be given, and until when they may be used; nothing if this peer may not fetch now.
+    ///
+    /// The time is the own clock's, which counts suspends: a process that stood still finds its lease over by itself.
+    pub fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
+        let place = self.places.get(&slot)?;
+        place.permits(&self.me, &self.config).filter(|(_, until)| now < *until)
+    }
+
+    /// Who holds a slot, as far as this peer knows.
+    pub fn route(&self, slot: Slot) -> Option<(PeerKey, Token)> {
+        let known = self.places.get(&slot).and_then(|place| place.record.token());
+        let token = known.max(self.hints.get(&slot).copied())?;
+        Some((token.minter, token))
+    }
+
+    /// The claim known of a slot, and whether it is known to be established.
+    pub fn claim(&self, slot: Slot) -> Option<(&Mint, bool)> {
+        let place = self.places.get(&slot)?;
+        Some((place.record.known()?, place.record.established))
+    }
+
+    /// Whether this peer is the holder by the last claim it knows, with or without a live lease.
+    pub fn holds(&self, slot: Slot) -> bool {
+        let led =
+            |place: &Place| place.is_own(&self.me) && place.lead.as_ref().is_some_and(|l| l.established);
+        self.places.get(&slot).is_some_and(led)
+    }
+
+    /// Whether a set or a holding is being changed by this peer.
+    pub fn is_moving(&self, slot: Slot) -> bool {
+        self.places.get(&slot).is_some_and(|place| {
+            let lead = place.lead.as_ref();
+            place.attempt.is_some()
+                || (place.record.given.is_some() && place.holder() == Some(self.me))
+                || lead.is_some_and(|lead| !lead.established || lead.drain.is_some())
+        })
+    }
+
+    /// True when, after [`Input::Leave`], nothing is left that somebody else of a set could take.
+    pub fn left(&self) -> bool {
+        let free = |slot: &Slot| !self.is_moving(*slot) && (!self.holds(*slot) || self.heir(*slot).is_none());
+        self.leaving && self.writing.is_empty() && self.places.keys().all(free)
+    }
+
+    /// How often this peer took over by force.
+    pub fn forced(&self) -> u64 {
+        self.forced
+    }
+
+    fn known(&mut self, slot: Slot, change: impl FnOnce(&mut Place)) {
+        if self.is_slot(slot) {
+            change(self.places.entry(slot).or_default());
+        }
+    }
+
+    pub(super) fn is_slot(&self, slot: Slot) -> bool {
+        self.config.slots.binary_search(&slot).is_ok()
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        for _ in 0..MAX_AT_ONCE {
+            let Some(&(at, slot)) = self.agenda.first().filter(|(at, _)| *at <= now) else { break };
+            self.agenda.remove(&(at, slot));
+            if let Some(place) = self.places.get_mut(&slot) {
+                place.due = None;
+            }
+            self.consider(now, slot, out);
+        }
+        if self.renew_at.is_some_and(|at| at <= now) {
+            self.renew(now, out);
+        }
+        if self.announce_at <= now {
+            self.announce_at = now + self.config.announce_every / 2 + self.jitter(self.config.announce_every);
+            self.news.extend(self.places.keys().copied());
+            self.gossip_at = Some(now);
+        }
+        if self.gossip_at.is_some_and(|at| at <= now) {
+            self.gossip_at = None;
+            let news = std::mem::take(&mut self.news);
+            let held = news.into_iter().filter(|slot| self.holds(*slot));
+            let held = held.filter_map(|slot| Some((slot, self.places.get(&slot)?.record.token()?.counter)));
+            for runs in Run::of(held.collect::<Vec<_>>()).chunks(super::message::MAX_RUNS) {
+                out.push(Effect::Gossip(Message::Hints(runs.to_vec())));
+            }
+        }
+    }
+
+    fn peer_up(&mut self, now: Instant, peer: PeerKey) {
+        let waits = |place: &Place| {
+            place.attempt.is_some()
+                || (place.record.given.is_some() && place.record.known().is_some_and(|m| m.concerns(&peer)))
+                || place.lead.as_ref().is_some_and(|l| !l.established && !l.accepted.contains(&peer))
+        };
+        let slots: Vec<Slot> = self.places.iter().filter(|(_, p)| waits(p)).map(|(s, _)| *s).collect();
+        for slot in slots {
+            // Not at once: a stream that breaks and opens all the time must not make peers busy.
+            let at = now + self.jitter(self.config.retry);
+            self.plan(slot, at);
+        }
+    }
+
+    fn received(&mut self, now: Instant, from: PeerKey, message: Message, out: &mut Vec<Effect>) {
+        if !message.is_within_bounds() {
+            out.push(Effect::Misbehaved(from, Fault::Bounds));
+            return;
+        }
+        if from == self.me {
+            return;
+        }
+        match message {
+            Message::Parts(parts) => {
+                for part in parts {
+                    if let Err(fault) = self.part(now, from, part, out) {
+                        out.push(Effect::Misbehaved(from, fault));
+                        return;
+                    }
+                }
+            }
+            Message::Renew { round, runs } => self.renew_asked(now, from, round, &runs, out),
+            Message::Renewed { round, refused } => self.renewed(now, from, round, &refused),
+            Message::Hints(runs) => self.hinted(from, &runs),
+        }
+    }
+
+    /// Somebody says what it holds. Nobody is believed for more than a question.
+    fn hinted(&mut self, from: PeerKey, runs: &[Run]) {
+        for run in runs {
+            for slot in run.slots() {
+                if !self.is_slot(slot) {
+                    continue;
+                }
+                let token = Token { counter: run.counter, minter: from };
+                let hint = self.hints.entry(slot).or_insert(token);
+                *hint = token.max(*hint);
+                let older = |place: &Place| place.record.token().is_some_and(|known| known < token);
+                if self.places.get(&slot).is_some_and(older) {
+                    self.say(from, Part::Ask(slot));
+                }
+            }
+        }
+    }
+
+    /// A lot between zero and `most`.
+    pub(super) fn jitter(&mut self, most: Duration) -> Duration {
+        let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros((u128::from(self.rng.next_u64()) * u128::from(most) >> 64) as u64)
+    }
+
+    /// How long to wait before the next try of a slot.
+    pub(super) fn pause(&mut self, slot: Slot) -> Duration {
+        let place = self.places.entry(slot).or_default();
+        let pause = (self.config.retry * (1 << place.tries.min(6))).min(self.config.retry_most);
+        place.tries += 1;
+        pause / 2 + self.jitter(pause)
+    }
+
+    /// Looks at a slot at `at`, or sooner if that was planned.
+    pub(super) fn plan(&mut self, slot: Slot, at: Instant) {
+        let place = self.places.entry(slot).or_default();
+        match place.due {
+            Some(due) if due <= at => return,
+            Some(due) => drop(self.agenda.remove(&(due, slot))),
+            None => {}
+        }
+        place.due = Some(at);
+        self.agenda.insert((at, slot));
+    }
+
+    /// Says something, with all else that is said to that peer in this call.
+    pub(super) fn say(&mut self, to: PeerKey, part: Part) {
+        if to != self.me {
+            self.outbox.entry(to).or_default().push(part);
+        }
+    }
+
+    pub(super) fn tell(&mut self, slot: Slot) {
+        self.news.insert(slot);
+    }
+
+    /// The record of a slot has changed.
+    pub(super) fn changed(&mut self, slot: Slot) {
+        self.dirty.insert(slot);
+    }
+
+    /// The round of what is proposed now.
+    pub(super) fn round(&mut self, now: Instant) -> u64 {
+        let oldest = now - self.config.lease;
+        if self.rounds.last_key_value().is_none_or(|(_, at)| *at != now) {
+            self.next_round += 1;
+            self.rounds.insert(self.next_round, now);
+            while self.rounds.first_key_value().is_some_and(|(_, at)| *at < oldest) {
+                self.rounds.pop_first();
+            }
+        }
+        self.rounds.last_key_value().map_or(0, |(round, _)| *round)
+    }
+
+    pub(super) fn sent_at(&self, round: u64) -> Option<Instant> {
+        self.rounds.get(&round).copied()
+    }
+
+    /// Signs and takes an own claim; it is proposed when it is on disk.
+    pub(super) fn mint(&mut self, now: Instant, mint: Mint) {
+        let (slot, token) = (mint.claim.slot, mint.claim.token);
+        let Ok(signed) = Signed::sign(mint, &self.keys) else { return };
+        let until = now + self.config.kept();
+        let place = self.places.entry(slot).or_default();
+        let lead = place.lead.take();
+        let before = lead.as_ref().filter(|lead| lead.drain.is_none() && lead.from.is_none()).and_then(
+            |lead| match (lead.established, place.record.known()) {
+                (true, Some(known)) => Some((known.claim.token, lead.protected_until(known, &self.config)?)),
+                _ => lead.before,
+            },
+        );
+        place.record.promised = place.record.promised.max(Some(token));
+        place.record.mint = Some(signed);
+        place.record.established = false;
+        place.record.given = None;
+        place.given_at = None;
+        place.attempt = None;
+        place.lease = Some((self.me, until));
+        place.lead = Some(Lead { before, from: lead.and_then(|lead| lead.from), ..Lead::default() });
+        place.defer(After::Minted(token));
+        place.tries = 0;
+        self.dirty.insert(slot);
+    }
+
+    fn persisted(&mut self, now: Instant, ticket: Ticket, out: &mut Vec<Effect>) {
+        for slot in self.writing.remove(&ticket).unwrap_or_default() {
+            let Some(place) = self.places.get_mut(&slot).filter(|p| p.write == Some(ticket)) else {
+                continue;
+            };
+            place.write = None;
+            if place.is_durable() {
+                // What has changed in this very call is written after this one.
+                place.synced = place.record.promised.filter(|_| !self.dirty.contains(&slot));
+                self.saved(now, slot, out);
+            }
+        }
+    }
+
+    /// What was waiting for the record can be done.
+    fn saved(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+        let after = self.places.get_mut(&slot).map(|place| std::mem::take(&mut place.after));
+        for after in after.into_iter().flatten() {
+            match after {
+                After::Promise(to, ballot, known) => self.promise(slot, to, ballot, known),
+                After::Accepted(to, token, round) => self.acknowledge(now, slot, to, token, round),
+                After::Minted(token) => self.minted(now, slot, token, out),
+                After::Ballot(ballot) => self.ballot_saved(now, slot, ballot),
+                After::Given(token) => self.given(now, slot, token),
+            }
+        }
+    }
+
+    /// Nothing that waited for it is said; who asked asks again, and then it is written again.
+    fn not_persisted(&mut self, now: Instant, ticket: Ticket) {
+        for slot in self.writing.remove(&ticket).unwrap_or_default() {
+            let Some(place) = self.places.get_mut(&slot).filter(|p| p.write == Some(ticket)) else {
+                continue;
+            };
+            place.write = None;
+            place.unsaved = true;
+            place
+                .after
+                .retain(|after| matches!(after, After::Minted(_) | After::Ballot(_) | After::Given(_)));
+            let at = now + self.pause(slot);
+            self.plan(slot, at);
+        }
+    }
+
+    /// Writes what has changed, does what waits for nothing, and sends.
+    fn flush(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        let dirty = std::mem::take(&mut self.dirty);
+        if !dirty.is_empty() {
+            self.next_ticket += 1;
+            let ticket = Ticket(self.next_ticket);
+            let mut records = Vec::with_capacity(dirty.len());
+            for &slot in &dirty {
+                let Some(place) = self.places.get_mut(&slot) else { continue };
+                place.write = Some(ticket);
+                place.unsaved = false;
+                records.push((slot, place.record.clone()));
+            }
+            self.writing.insert(ticket, dirty.into_iter().collect());
+            out.push(Effect::Persist(records, ticket));
+        }
+        for (to, parts) in std::mem::take(&mut self.outbox) {
+            out.extend(Message::split(parts).into_iter().map(|message| Effect::Send(to, message)));
+        }
+        if !self.news.is_empty() && self.gossip_at.is_none() {
+            self.gossip_at = Some(now + self.config.gossip_delay);
+        }
+    }
+
+    /// Answers that wait for nothing are said at once, others when the record is on disk.
+    pub(super) fn defer(&mut self, now: Instant, slot: Slot, after: After, out: &mut Vec<Effect>) {
+        let Some(place) = self.places.get_mut(&slot) else { return };
+        place.defer(after);
+        if place.unsaved {
+            self.dirty.insert(slot);
+        }
+        let place_is_durable = self.places.get(&slot).is_some_and(Place::is_durable);
+        if place_is_durable && !self.dirty.contains(&slot) {
+            self.saved(now, slot, out);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What must hold of claims.
+
+use super::config;
+use super::node::{Happened, Peer, Permit};
+use crate::check::{Broken, Check, View};
+use crate::node::NodeId;
+use anthill_protocol::claim::{Root, Token};
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::PeerKey;
+use std::collections::BTreeMap;
+
+/// At no true moment do two peers have a usable permit for one slot, unless one of them holds by force.
+pub struct OneHolder;
+
+impl Check<Peer> for OneHolder {
+    fn name(&self) -> &'static str {
+        "one-holder"
+    }
+
+    fn after_step(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
+        let permits = view.events.iter().filter_map(|event| match event {
+            Happened::Permitted(permit) => Some(*permit),
+            _ => None,
+        });
+        for permit in permits {
+            let same = |other: &&Permit| other.root == permit.root;
+            for machine in view.machines().filter(|machine| machine.id != view.actor) {
+                let Some(node) = machine.node else { continue };
+                if let Some(other) = node.permits(permit.slot, machine.clock.show(view.now)).find(same) {
+                    let (actor, id) = (view.actor, machine.id);
+                    let what = format!("{actor} has {permit:?} while {id} has {other:?}");
+                    return Err(Broken::new(what, [actor, id]));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Along one line the tokens of permits never fall, and rise from holder to holder.
+#[derive(Default)]
+pub struct TokensRise(BTreeMap<(Slot, Root), (Token, NodeId)>);
+
+impl Check<Peer> for TokensRise {
+    fn name(&self) -> &'static str {
+        "tokens-rise"
+    }
+
+    fn after_step(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
+        for event in view.events {
+            let Happened::Permitted(permit) = event else { continue };
+            let last = self.0.insert((permit.slot, permit.root), (permit.token, view.actor));
+            let Some((token, by)) = last else { continue };
+            if permit.token < token || (by != view.actor && permit.token == token) {
+                let what = format!("{} permits by {:?} after {by} by {token:?}", view.actor, permit.token);
+                return Err(Broken::new(what, [view.actor, by]));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A member answers nothing below what it has answered.
+#[derive(Default)]
+pub struct PromisesKept(BTreeMap<(PeerKey, Slot), Token>);
+
+impl Check<Peer> for PromisesKept {
+    fn name(&self) -> &'static str {
+        "promises-kept"
+    }
+
+    fn after_step(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
+        for event in view.events {
+            let Happened::Answered { who, slot, token } = event else { continue };
+            let last = self.0.entry((*who, *slot)).or_insert(*token);
+            if token < last {
+                let what = format!("{who} answers {token:?} for {} after {last:?}", slot.number());
+                return Err(Broken::new(what, [view.actor]));
+            }
+            *last = *token;
+        }
+        Ok(())
+    }
+}
+
+/// After the quiet phase each slot has one holder, the one that should, its owners keep it, and nothing moves.
+pub struct AllSettled;
+
+impl Check<Peer> for AllSettled {
+    fn name(&self) -> &'static str {
+        "all-settled"
+    }
+
+    fn at_end(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
+        let config = config();
+        let running: Vec<(NodeId, &Peer)> = view.running().collect();
+        for &slot in &config.slots {
+            let holders: Vec<_> = running.iter().filter(|(_, node)| node.claims.holds(slot)).collect();
+            let all = running.iter().map(|(id, _)| *id);
+            let [(id, holder)] = holders[..] else {
+                let ids: Vec<_> = holders.iter().map(|(id, _)| *id).collect();
+                return Err(Broken::new(format!("slot {} is held by {ids:?}", slot.number()), all));
+            };
+            let Some((seen, (mint, _))) = holder.view.as_ref().zip(holder.claims.claim(slot)) else {
+                continue;
+            };
+            let mut owners = seen.owners(slot, config.replicas).as_slice().to_vec();
+            owners.sort_unstable();
+            let should = seen.should_hold(slot, config.replicas);
+            if should != Some(mint.claim.holder) || owners != mint.claim.set {
+                let what = format!("slot {}: {mint:?} should be {should:?} of {owners:?}", slot.number());
+                return Err(Broken::new(what, [*id]));
+            }
+            if let Some((id, _)) = running.iter().find(|(_, node)| node.claims.is_moving(slot)) {
+                return Err(Broken::new(format!("slot {} still moves at {id}", slot.number()), [*id]));
+            }
+        }
+        Ok(())
+    }
+}

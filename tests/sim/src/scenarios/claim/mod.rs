@@ -1,0 +1,135 @@
+//! Who may fetch: claims under every fault, with views that lag, differ and are wrong at times; and with planted bugs.
+//!
+//! A peer is a key on a disk: who comes back with an empty disk is another peer. Copied disks are left out, since two
+//! processes with one key are one member of a set that answers twice; membership finds them.
+
+mod checks;
+mod members;
+mod node;
+
+pub use node::{Happened, Peer};
+
+use crate::check::Check;
+use crate::dice::Dice;
+use crate::fault::{FaultKind, Palette};
+use crate::scenario::{How, Scenario, Start};
+use anthill_protocol::claim::Config;
+use anthill_protocol::key::Slot;
+use std::time::Duration;
+
+/// How long things go wrong.
+pub(crate) const FAULTY: Duration = Duration::from_secs(150);
+/// How long it is quiet then: twice [`Config::t_force`], what membership needs to forget the dead, and the moves that follow.
+const QUIET: Duration = Duration::from_secs(300);
+/// Slots there are.
+const SLOTS: u16 = 16;
+
+/// What may be wrong with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Variant {
+    /// Nothing.
+    Right,
+    /// Promises and acknowledgements are sent before the disk has them.
+    AnswersBeforeSync,
+    /// A member does not wait for a lease after a restart.
+    ForgetsLease,
+    /// The holder counts from when it heard the acknowledgement.
+    CountsFromAnswer,
+    /// The members that a change of the set leaves out are not asked.
+    ForgetsOldSet,
+    /// A slot is handed over while permits are out.
+    DoesNotDrain,
+}
+
+impl Variant {
+    /// All of them.
+    pub const ALL: [Variant; 6] = [
+        Variant::Right,
+        Variant::AnswersBeforeSync,
+        Variant::ForgetsLease,
+        Variant::CountsFromAnswer,
+        Variant::ForgetsOldSet,
+        Variant::DoesNotDrain,
+    ];
+}
+
+/// The settings of all peers: as they are, but for shorter times, so that more happens.
+pub(crate) fn config() -> Config {
+    Config {
+        slots: (0..SLOTS).filter_map(|n| Slot::new(n * 1021)).collect(),
+        lease: Duration::from_secs(6),
+        renew_every: Duration::from_secs(2),
+        want: Duration::from_secs(20),
+        debounce: Duration::from_secs(2),
+        stagger: Duration::from_secs(4),
+        retry_most: Duration::from_secs(8),
+        give_patience: Duration::from_secs(10),
+        t_force: Duration::from_secs(30),
+        announce_every: Duration::from_secs(15),
+        ..Config::default()
+    }
+}
+
+/// With what a process is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Boot {
+    pub(crate) variant: Variant,
+    pub(crate) first: u32,
+    pub(crate) founder: bool,
+}
+
+/// The scenario.
+pub struct Claims(pub Variant);
+
+impl Scenario for Claims {
+    type Node = Peer;
+
+    fn name(&self) -> &'static str {
+        match self.0 {
+            Variant::Right => "claim",
+            Variant::AnswersBeforeSync => "claim-answers-before-sync",
+            Variant::ForgetsLease => "claim-forgets-lease",
+            Variant::CountsFromAnswer => "claim-counts-from-answer",
+            Variant::ForgetsOldSet => "claim-forgets-old-set",
+            Variant::DoesNotDrain => "claim-does-not-drain",
+        }
+    }
+
+    fn about(&self) -> &'static str {
+        match self.0 {
+            Variant::Right => "who may fetch: claims, take-overs, sets that change, handoffs, force",
+            Variant::AnswersBeforeSync => "the same with a planted bug: answers before the disk has them",
+            Variant::ForgetsLease => "the same with a planted bug: no wait after a restart",
+            Variant::CountsFromAnswer => "the same with a planted bug: the holder counts from the answer",
+            Variant::ForgetsOldSet => "the same with a planted bug: who a change leaves out is not asked",
+            Variant::DoesNotDrain => "the same with a planted bug: handed over with permits out",
+        }
+    }
+
+    fn machines(&self, dice: &mut Dice) -> u32 {
+        u32::try_from(dice.between(1, 8)).unwrap_or(3)
+    }
+
+    fn phases(&self) -> (Duration, Duration) {
+        (FAULTY, QUIET)
+    }
+
+    fn boot(&self, start: &Start) -> Boot {
+        let founder = start.id.0 == 0 && matches!(start.how, How::First | How::Restart);
+        Boot { variant: self.0, first: start.first, founder }
+    }
+
+    fn checks(&self) -> Vec<Box<dyn Check<Peer>>> {
+        vec![
+            Box::new(checks::OneHolder),
+            Box::new(checks::TokensRise::default()),
+            Box::new(checks::PromisesKept::default()),
+            Box::new(checks::AllSettled),
+        ]
+    }
+
+    fn palette(&self) -> Palette {
+        let palette = Palette::everything().without(&[FaultKind::CopiedDisk]);
+        Palette { machines: 16, ..palette }
+    }
+}

@@ -1,0 +1,490 @@
+//! One peer: the claims of the protocol room, a plain membership, and somebody who wants to fetch.
+
+use super::members::{BEAT, Members};
+use super::{Boot, Variant, config};
+use crate::dice::Dice;
+use crate::disk::{Disk, DiskFull, Ticket};
+use crate::node::{Ctx, Node, NodeId};
+use anthill_protocol::claim::{self, Effect, Input, Message, Part, Record, Root, State, Token};
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::{Keys, PeerKey, testing::Keyring};
+use anthill_protocol::time::Instant;
+use anthill_protocol::view::View;
+use anthill_protocol::wire::{Versioned, decode, encode};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+const IDENTITY: &[u8] = b"identity";
+const MEMBERS: &[u8] = b"members";
+const RECORDS: &[u8] = b"slot/";
+/// From a permit's being given to its use at most.
+const DAWDLE: Duration = Duration::from_secs(8);
+/// How long a copy takes at most.
+const COPYING: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Identity {
+    number: u64,
+    founder: bool,
+}
+
+impl Versioned for Identity {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 64;
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Stored(Vec<(u32, PeerKey)>);
+
+impl Versioned for Stored {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 0x1_0000;
+}
+
+/// What travels: the key stands for what an authenticated stream knows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Frame {
+    Beat { from: PeerKey, settled: bool, known: Vec<(u32, PeerKey)> },
+    Claims { from: PeerKey, bytes: Vec<u8> },
+}
+
+impl Versioned for Frame {
+    const VERSION: u8 = 1;
+    const LIMIT: usize = 0x10_0000;
+}
+
+/// The right to fetch once.
+#[derive(Clone, Copy, Debug)]
+pub struct Permit {
+    /// Where.
+    pub slot: Slot,
+    /// By which claim.
+    pub token: Token,
+    /// Of which line.
+    pub root: Root,
+    /// Not to be used from here on, by the own clock.
+    pub not_after: Instant,
+    use_at: Instant,
+}
+
+/// What others could see.
+#[derive(Clone, Debug)]
+pub enum Happened {
+    /// A permit was given.
+    Permitted(Permit),
+    /// It was used: the site sees a request.
+    Fetched(Permit),
+    /// A member promised or acknowledged.
+    Answered {
+        /// Who.
+        who: PeerKey,
+        /// Of what.
+        slot: Slot,
+        /// What it answers nothing below.
+        token: Token,
+    },
+    /// For whoever reads the log.
+    Noted(String),
+}
+
+impl fmt::Display for Happened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Happened::Permitted(p) => {
+                write!(f, "permit {} by {} until {:?}", p.slot.number(), short(p.token), p.not_after)
+            }
+            Happened::Fetched(p) => write!(f, "fetches {} by {}", p.slot.number(), short(p.token)),
+            Happened::Answered { slot, token, .. } => {
+                write!(f, "answers {} {}", slot.number(), short(*token))
+            }
+            Happened::Noted(what) => f.write_str(what),
+        }
+    }
+}
+
+fn short(token: Token) -> String {
+    format!("{}:{:.4}", token.counter, token.minter.to_string())
+}
+
+/// One machine's process.
+pub struct Peer {
+    variant: Variant,
+    first: u32,
+    me: PeerKey,
+    identity: Identity,
+    /// The identity is on disk.
+    ready: bool,
+    naming: Option<Ticket>,
+    pub(crate) claims: State<Keyring>,
+    members: Members,
+    /// Who was heard since its stream last broke.
+    up: BTreeSet<PeerKey>,
+    pub(crate) view: Option<Arc<View>>,
+    writing: BTreeMap<Ticket, claim::Ticket>,
+    permits: Vec<Permit>,
+    draining: Vec<Slot>,
+    later: BTreeMap<Instant, Vec<Input>>,
+    copies: BTreeMap<Instant, Vec<(Slot, PeerKey)>>,
+    whole: BTreeMap<Slot, BTreeSet<PeerKey>>,
+    /// When each slot's acknowledgements last came: for a planted bug.
+    answered: Option<Instant>,
+    dice: Dice,
+    beat_at: Instant,
+    work_at: Instant,
+    leaving: bool,
+}
+
+impl Peer {
+    /// Permits of a slot that may be used at this time of the own clock.
+    pub fn permits(&self, slot: Slot, now: Instant) -> impl Iterator<Item = &Permit> {
+        self.permits.iter().filter(move |permit| permit.slot == slot && now < permit.not_after)
+    }
+
+    fn feed(&mut self, ctx: &mut Ctx<'_, Happened>, input: Input) {
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            let mut out = Vec::new();
+            self.claims.handle(ctx.now(), input, &mut out);
+            for effect in out {
+                self.act(ctx, effect, &mut inputs);
+            }
+        }
+    }
+
+    fn act(&mut self, ctx: &mut Ctx<'_, Happened>, effect: Effect, inputs: &mut Vec<Input>) {
+        match effect {
+            Effect::Send(to, message) => {
+                self.tell(ctx, &message);
+                inputs
+                    .extend(self.forged(to, &message).map(|(from, message)| Input::Received(from, message)));
+                if let Some(node) = self.members.known.get(&to).map(|info| info.node) {
+                    self.send(ctx, node, &message);
+                }
+            }
+            Effect::Gossip(message) => {
+                let nodes: Vec<NodeId> = self.members.known.values().map(|info| info.node).collect();
+                nodes.into_iter().for_each(|node| self.send(ctx, node, &message));
+            }
+            Effect::Persist(records, ticket) => {
+                let key = |slot: Slot| [RECORDS, &slot.number().to_be_bytes()].concat();
+                let batch = records.iter().map(|(slot, record)| (key(*slot), Some(encode(record)))).collect();
+                let mine = ctx.write(batch, true);
+                if self.variant == Variant::AnswersBeforeSync {
+                    inputs.push(Input::Persisted(ticket));
+                } else {
+                    self.writing.insert(mine, ticket);
+                }
+            }
+            Effect::Held { claim, from } => {
+                let (slot, set) = (claim.slot.number(), claim.set.len());
+                let how = self
+                    .claims
+                    .claim(claim.slot)
+                    .map(|(mint, _)| format!("{:.7}", format!("{:?}", mint.how)));
+                let what = format!("holds {slot} by {} of {set} {how:?} from {from:?}", short(claim.token));
+                ctx.log(Happened::Noted(what));
+                if from.is_some() {
+                    self.soon(ctx, Input::CaughtUp(claim.slot));
+                }
+            }
+            Effect::Lost(slot) => {
+                ctx.log(Happened::Noted(format!("lost {}", slot.number())));
+                self.permits.retain(|permit| permit.slot != slot);
+                self.draining.retain(|draining| *draining != slot);
+            }
+            Effect::Copy { slot, to } => {
+                // A copy becomes whole after a while, even if its peer has died since: then it is only not heard.
+                let at = ctx.now() + self.dice.span(Duration::from_millis(50), COPYING);
+                self.copies.entry(at).or_default().push((slot, to));
+            }
+            Effect::Drain(slot) => {
+                ctx.log(Happened::Noted(format!("drains {}", slot.number())));
+                self.draining.push(slot);
+            }
+            Effect::Resume(slot) => self.draining.retain(|draining| *draining != slot),
+            Effect::Forced(slot) => ctx.log(Happened::Noted(format!("forces {}", slot.number()))),
+            Effect::Misbehaved(peer, fault) => {
+                ctx.log(Happened::Noted(format!("MISBEHAVED {peer}: {fault}")));
+            }
+        }
+    }
+
+    fn soon(&mut self, ctx: &Ctx<'_, Happened>, input: Input) {
+        let at = ctx.now() + self.dice.span(Duration::from_millis(50), COPYING);
+        self.later.entry(at).or_default().push(input);
+    }
+
+    /// The planted bug of the old set: answers of those left out, made up.
+    fn forged(&self, to: PeerKey, message: &Message) -> Option<(PeerKey, Message)> {
+        let Message::Parts(parts) = message else { return None };
+        if self.variant != Variant::ForgetsOldSet {
+            return None;
+        }
+        let forged = parts.iter().filter_map(|part| match part {
+            Part::Propose { mint, round } if !mint.body().claim.keeps(&to) => {
+                let claim = &mint.body().claim;
+                Some(Part::Accepted { slot: claim.slot, counter: claim.token.counter, round: *round })
+            }
+            _ => None,
+        });
+        let forged: Vec<Part> = forged.collect();
+        (!forged.is_empty()).then_some((to, Message::Parts(forged)))
+    }
+
+    /// Logs what a message promises.
+    fn tell(&self, ctx: &mut Ctx<'_, Happened>, message: &Message) {
+        let Message::Parts(parts) = message else { return };
+        for part in parts {
+            let (slot, token) = match part {
+                Part::Promise { grant, .. } => (grant.body().slot, grant.body().ballot),
+                Part::Accepted { slot, counter, .. } => {
+                    let token = self.claims.claim(*slot).map(|(mint, _)| mint.claim.token);
+                    let Some(token) = token.filter(|token| token.counter == *counter) else { continue };
+                    (*slot, token)
+                }
+                _ => continue,
+            };
+            ctx.log(Happened::Answered { who: self.me, slot, token });
+        }
+    }
+
+    fn send(&self, ctx: &mut Ctx<'_, Happened>, node: NodeId, message: &Message) {
+        let kind = match message {
+            Message::Parts(_) => "parts",
+            Message::Renew { .. } => "renew",
+            Message::Renewed { .. } => "renewed",
+            Message::Hints(_) => "hints",
+        };
+        ctx.send(node, kind, encode(&Frame::Claims { from: self.me, bytes: message.encode() }));
+    }
+
+    fn beat(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        self.beat_at = ctx.now() + self.dice.span(BEAT / 2, BEAT + BEAT / 2);
+        self.members.err(ctx.now(), &mut self.dice);
+        let known: Vec<(u32, PeerKey)> =
+            self.members.known.iter().map(|(p, info)| (info.node.0, *p)).collect();
+        let mut nodes: Vec<u32> = (0..self.first).chain(known.iter().map(|(node, _)| *node)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let frame =
+            encode(&Frame::Beat { from: self.me, settled: self.members.settled, known: known.clone() });
+        let me = ctx.me();
+        for node in nodes.into_iter().map(NodeId).filter(|node| *node != me) {
+            ctx.datagram(node, "beat", frame.clone());
+        }
+        if let Some(view) = self.members.view(ctx.now()) {
+            self.view = Some(Arc::clone(&view));
+            if self.members.settled {
+                ctx.persist(MEMBERS.to_vec(), encode(&Stored(known)), false);
+            }
+            self.feed(ctx, Input::View(view));
+        }
+    }
+
+    /// Gives permits, uses them, and says when none is left.
+    fn work(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        let now = ctx.now();
+        self.work_at = now + self.dice.span(Duration::from_millis(50), Duration::from_millis(1_000));
+        for permit in self.permits.iter().filter(|permit| permit.use_at <= now && now < permit.not_after) {
+            ctx.log(Happened::Fetched(*permit));
+        }
+        self.permits.retain(|permit| now < permit.use_at && now < permit.not_after);
+        if !self.leaving {
+            let slots = config().slots;
+            if let Some(&slot) = self.dice.pick(&slots) {
+                self.feed(ctx, Input::Want(slot));
+            }
+            for slot in slots {
+                let root = self.claims.claim(slot).map(|(mint, _)| mint.root);
+                let Some(((token, until), root)) = self.claims.lease(slot, now).zip(root) else { continue };
+                if self.dice.chance(400_000) {
+                    let not_after = self.until(until);
+                    let use_at = now + self.dice.span(Duration::ZERO, DAWDLE);
+                    let permit = Permit { slot, token, root, not_after, use_at };
+                    self.permits.push(permit);
+                    ctx.log(Happened::Permitted(permit));
+                }
+            }
+        }
+        let draining = std::mem::take(&mut self.draining);
+        for slot in draining {
+            let empty = self.permits.iter().all(|permit| permit.slot != slot);
+            if empty || self.variant == Variant::DoesNotDrain {
+                self.feed(ctx, Input::Drained(slot));
+            } else {
+                self.draining.push(slot);
+            }
+        }
+    }
+
+    fn until(&self, until: Instant) -> Instant {
+        match self.answered {
+            Some(at) if self.variant == Variant::CountsFromAnswer => until.max(at + config().lease),
+            _ => until,
+        }
+    }
+}
+
+impl Node for Peer {
+    type Boot = Boot;
+    type Event = Happened;
+
+    fn boot(boot: Boot, disk: &Disk, now: Instant, seed: u64) -> Peer {
+        let stored = disk.get(IDENTITY).and_then(|bytes| decode::<Identity>(bytes).ok());
+        let identity = stored.unwrap_or(Identity { number: seed, founder: boot.founder });
+        let keys = Keyring::numbered(identity.number);
+        let me = keys.own();
+        let record = |(key, bytes): (&[u8], &[u8])| {
+            let number = key.get(RECORDS.len()..)?.try_into().ok().map(u16::from_be_bytes)?;
+            Some((Slot::new(number)?, decode::<Record>(bytes).ok()?))
+        };
+        let records: Vec<(Slot, Record)> = disk.range(RECORDS).filter_map(record).collect();
+        let known = disk.get(MEMBERS).and_then(|bytes| decode::<Stored>(bytes).ok()).map(|stored| stored.0);
+        let started = if boot.variant == Variant::ForgetsLease { now - config().kept() } else { now };
+        let rng = ChaCha8Rng::seed_from_u64(seed);
+        Peer {
+            variant: boot.variant,
+            first: boot.first,
+            me,
+            identity,
+            ready: stored.is_some(),
+            naming: None,
+            claims: State::new(config(), keys, rng, started, identity.founder, records),
+            members: Members::new(me, known.unwrap_or_default(), identity.founder, now),
+            up: BTreeSet::new(),
+            view: None,
+            writing: BTreeMap::new(),
+            permits: Vec::new(),
+            draining: Vec::new(),
+            later: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            whole: BTreeMap::new(),
+            answered: None,
+            dice: Dice::new(seed, "peer"),
+            beat_at: now,
+            work_at: now,
+            leaving: false,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if !self.ready {
+            return Some(self.beat_at);
+        }
+        let claims = self.claims.deadline().map(|(at, _)| at);
+        let later = self.later.first_key_value().map(|(at, _)| *at);
+        let copies = self.copies.first_key_value().map(|(at, _)| *at);
+        [Some(self.beat_at), Some(self.work_at), claims, later, copies].into_iter().flatten().min()
+    }
+
+    fn label(&self) -> &'static str {
+        let slots = config().slots;
+        match () {
+            () if !self.ready => "naming",
+            () if self.leaving => "leaving",
+            () if slots.iter().any(|slot| self.claims.is_moving(*slot)) => "moving",
+            () if slots.iter().any(|slot| self.claims.holds(*slot)) => "holding",
+            () => "keeping",
+        }
+    }
+
+    fn tick(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        let now = ctx.now();
+        if !self.ready {
+            self.beat_at = now + BEAT;
+            if self.naming.is_none() {
+                self.naming = Some(ctx.persist(IDENTITY.to_vec(), encode(&self.identity), true));
+            }
+            return;
+        }
+        if self.beat_at <= now {
+            self.beat(ctx);
+        }
+        while let Some(entry) = self.later.first_entry().filter(|entry| *entry.key() <= now) {
+            for input in entry.remove() {
+                self.feed(ctx, input);
+            }
+        }
+        while let Some(entry) = self.copies.first_entry().filter(|entry| *entry.key() <= now) {
+            for (slot, peer) in entry.remove() {
+                let whole = self.whole.entry(slot).or_default();
+                whole.insert(peer);
+                let whole = whole.clone();
+                self.feed(ctx, Input::Whole(slot, whole));
+            }
+        }
+        if self.work_at <= now {
+            self.work(ctx);
+        }
+        if self.claims.deadline().is_some_and(|(at, _)| at <= now) {
+            self.feed(ctx, Input::Tick);
+        }
+    }
+
+    fn message(&mut self, ctx: &mut Ctx<'_, Happened>, from: NodeId, bytes: &[u8]) {
+        let Some(frame) = decode::<Frame>(bytes).ok().filter(|_| self.ready) else { return };
+        let now = ctx.now();
+        match frame {
+            Frame::Beat { from: peer, settled, known } => {
+                let new = self.up.insert(peer);
+                self.members.heard(peer, from, now);
+                self.members.replaced(from, peer);
+                self.members.settled |= settled;
+                if new {
+                    self.feed(ctx, Input::PeerUp(peer));
+                }
+                for (node, peer) in known {
+                    let taken = self.members.known.values().any(|info| info.node.0 == node);
+                    if !self.members.known.contains_key(&peer) && !taken {
+                        self.members.heard(peer, NodeId(node), now);
+                    }
+                }
+            }
+            Frame::Claims { from: peer, bytes } => {
+                let Ok(message) = Message::decode(&bytes) else { return };
+                let acknowledges = matches!(message, Message::Renewed { .. } | Message::Parts(_));
+                if acknowledges {
+                    self.answered = Some(now);
+                }
+                self.feed(ctx, Input::Received(peer, message));
+            }
+        }
+    }
+
+    fn completed(&mut self, ctx: &mut Ctx<'_, Happened>, ticket: Ticket, result: Result<(), DiskFull>) {
+        if self.naming == Some(ticket) {
+            (self.naming, self.ready) = (None, result.is_ok());
+            return;
+        }
+        let Some(ticket) = self.writing.remove(&ticket) else { return };
+        let input = match result {
+            Ok(()) => Input::Persisted(ticket),
+            Err(DiskFull) => Input::NotPersisted(ticket),
+        };
+        self.feed(ctx, input);
+    }
+
+    fn broken(&mut self, ctx: &mut Ctx<'_, Happened>, with: NodeId) {
+        let peer = self.members.known.iter().find(|(_, info)| info.node == with).map(|(peer, _)| *peer);
+        if let Some(peer) = peer.filter(|_| self.ready) {
+            self.up.remove(&peer);
+            self.feed(ctx, Input::PeerDown(peer));
+        }
+    }
+
+    fn leave(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        self.leaving = true;
+        if self.ready {
+            self.feed(ctx, Input::Leave);
+        }
+    }
+
+    fn left(&self) -> bool {
+        !self.ready || self.claims.left()
+    }
+}
