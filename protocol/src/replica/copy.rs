@@ -36,7 +36,7 @@ pub(super) struct Held {
     /// The last change of our store when we had caught up: who has it has all that was durable before.
     pub base: u64,
     /// The last change known to be durable by this token.
-    pub durable: u64,
+    pub durable: Option<u64>,
     /// Who is to become whole.
     pub copies: BTreeSet<PeerKey>,
     pub followers: BTreeMap<PeerKey, Follower>,

@@ -47,7 +47,7 @@ impl<K: Keys> State<K> {
             from,
             tried: 0,
             base: 0,
-            durable: 0,
+            durable: None,
             copies,
             followers,
             reading: BTreeSet::new(),
@@ -405,8 +405,8 @@ impl<K: Keys> State<K> {
         let mut seqs: Vec<u64> = held.claim.set.iter().filter_map(there).collect();
         seqs.sort_unstable_by(|a, b| b.cmp(a));
         let Some(&seq) = seqs.get(held.claim.majority() - 1) else { return };
-        if seq > held.durable && seq >= held.base {
-            held.durable = seq;
+        if held.durable < Some(seq) && seq >= held.base {
+            held.durable = Some(seq);
             let token = held.claim.token;
             self.out.push(Effect::Durable { slot, token, seq });
         }

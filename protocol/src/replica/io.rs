@@ -115,8 +115,10 @@ pub enum Input {
 
 /// What is read from the store. All but changes are of the content as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the text of a variant names its fields")]
 pub enum Read {
-    /// The present values of all keys changed after a change, in order of their last change; synced ones only. About so many
+    /// The present values of the keys changed after a change, in order of changes, synced ones only: a key that changed twice
+    /// belongs to the first of these too, so that who has all up to a change lacks nothing that was there then. About so many
     /// bytes, and at most [`super::message::MAX_ITEMS`]; one at least. Answered by [`Answer::Changes`] or [`Answer::Trimmed`].
     Changes { slot: Slot, after: u64, limit: usize },
     /// Answered by [`Answer::Digest`].
@@ -132,6 +134,7 @@ pub enum Read {
 
 /// What the store answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the text of a variant names its fields")]
 pub enum Answer {
     /// Changes up to `upto`; the rest, if there are more, comes with the next read.
     Changes { items: Vec<Item>, upto: u64 },
@@ -149,6 +152,7 @@ pub enum Answer {
 
 /// What this machine asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the text of a variant names its fields")]
 pub enum Effect {
     /// To one peer, on its stream.
     Send(PeerKey, Message),
@@ -159,7 +163,8 @@ pub enum Effect {
     Delete { ticket: Ticket, slot: Slot },
     /// Answer this.
     Read(ReadId, Read),
-    /// A majority of the recorded set has all that the holder's store had at this change, by this token.
+    /// A majority of the recorded set has all that the holder's store had at this change, by this token. The first one says that
+    /// all that was durable by earlier tokens is so in this claim's set: until then nothing may be learned from this set alone.
     Durable { slot: Slot, token: Token, seq: u64 },
     /// The holder has all that was ever durable: it may serve, write, hand over.
     CaughtUp(Slot, Token),

@@ -64,6 +64,7 @@ impl Signable for Confirmed {
 
 /// One word about one slot.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the text of a variant names its fields")]
 pub enum Part {
     /// Holder to member: "how far are you?" Answered by `Behind`, `Stale` or `Refused`.
     Where { slot: Slot, counter: u64 },

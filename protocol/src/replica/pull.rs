@@ -235,7 +235,10 @@ impl<K: Keys> State<K> {
                 self.items_came(slot, id, usize::from(served), items)
             }
             (Part::Took { position, .. }, Stage::Took) => {
-                session.position = Some(position);
+                // Who is let go of is only as good as who took all it had; who reconciles is where it compared.
+                if matches!(session.purpose, Purpose::Release { .. }) {
+                    session.position = Some(position);
+                }
                 self.next_offer(slot, id);
                 true
             }
