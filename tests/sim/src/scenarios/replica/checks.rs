@@ -35,6 +35,8 @@ pub(super) struct NothingLost {
     pending: BTreeMap<(NodeId, Slot), Vec<Pending>>,
     kept: BTreeMap<Slot, Vec<Kept>>,
     started: BTreeMap<NodeId, u32>,
+    /// Whose disks were ever lost.
+    wiped: BTreeSet<NodeId>,
 }
 
 fn has(view: &View<'_, Machine>, id: NodeId, key: &ItemKey, wanted: &Value) -> bool {
@@ -63,13 +65,19 @@ impl NothingLost {
                 .filter(|id| set.contains(&peer(*id)) && has(view, *id, &key, &value))
                 .collect();
             let majority = set.len() / 2 + 1;
-            if by.len() < majority {
+            // Who had it and lost its disk since was rightly counted.
+            let gone = |id: &NodeId| {
+                let empty = view.machine(*id).is_some_and(|m| m.incarnation > 0 && m.disk.is_empty());
+                set.contains(&peer(*id)) && !by.contains(id) && (empty || self.wiped.contains(id))
+            };
+            let lost: BTreeSet<NodeId> = machines(view).into_iter().filter(gone).collect();
+            if by.len() + lost.len() < majority {
                 let what = format!("{key:?} is said to be durable and is on {by:?} only, of {}", set.len());
                 return Err(Broken::new(what, by.into_iter().chain([view.actor])));
             }
             // What a later value covers need not be looked for.
             all.retain(|one| one.key != key || !value.covers(&one.value) || one.by != by);
-            all.push(Kept { key, value, by, lost: BTreeSet::new(), majority });
+            all.push(Kept { key, value, by, lost, majority });
         }
         Ok(())
     }
@@ -79,7 +87,8 @@ impl NothingLost {
         let id = view.actor;
         let Some(machine) = view.machine(id) else { return Ok(()) };
         let wiped = machine.disk.is_empty() || machine.status == Status::Dead;
-        if wiped {
+        if wiped && (machine.incarnation > 1 || machine.status == Status::Dead) {
+            self.wiped.insert(id);
             self.pending.retain(|(of, _), _| *of != id);
         }
         for one in self.kept.values_mut().flatten() {
@@ -108,19 +117,24 @@ impl NothingLost {
         Ok(())
     }
 
-    fn deletes(&mut self, view: &View<'_, Machine>, slot: Slot) -> Result<(), Broken> {
+    fn deletes(
+        &mut self,
+        view: &View<'_, Machine>,
+        slot: Slot,
+        items: &BTreeMap<ItemKey, Value>,
+    ) -> Result<(), Broken> {
         let id = view.actor;
-        let disks: Vec<NodeId> = machines(view).into_iter().filter(|other| *other != id).collect();
-        for one in self.kept.get_mut(&slot).into_iter().flatten() {
-            let mut others = disks.iter().copied().filter(|other| has(view, *other, &one.key, &one.value));
-            if one.by.contains(&id) {
-                one.by.remove(&id);
-                one.by.extend(others.clone());
+        let others: Vec<NodeId> = machines(view).into_iter().filter(|other| *other != id).collect();
+        for (key, value) in items {
+            let count = others.iter().filter(|other| has(view, **other, key, value)).count();
+            if count < super::registrar::REPLICAS {
+                let what = format!("{id} deletes {key:?}, which {count} others have");
+                return Err(Broken::new(what, [id]));
             }
-            let count = others.by_ref().count();
-            if one.lost.len() < one.majority && count < super::registrar::REPLICAS {
-                let what = format!("{id} deletes {:?}, which {count} others have", one.key);
-                return Err(Broken::new(what, one.by.iter().copied().chain([id])));
+        }
+        for one in self.kept.get_mut(&slot).into_iter().flatten() {
+            if one.by.remove(&id) {
+                one.by.extend(others.iter().filter(|other| has(view, **other, &one.key, &one.value)));
             }
         }
         Ok(())
@@ -141,9 +155,9 @@ impl Check<Machine> for NothingLost {
                 }
                 Happened::Durable { slot, seq, set } => self.durable(view, *slot, *seq, set)?,
                 Happened::CaughtUp(slot) => self.caught_up(view, *slot)?,
-                Happened::Deletes(slot) => {
+                Happened::Deletes(slot, items) => {
                     self.pending.remove(&(view.actor, *slot));
-                    self.deletes(view, *slot)?;
+                    self.deletes(view, *slot, items)?;
                 }
                 Happened::Accuses(..) => {}
             }
@@ -190,12 +204,15 @@ impl Check<Machine> for Honest {
 /// When faults have stopped, all copies of a slot's set are whole and equal, have all that any copy had, and no other is left.
 pub(super) struct AllWhole;
 
-fn claims(view: &View<'_, Machine>) -> BTreeMap<Slot, Claim> {
-    let registrar = view.running().find_map(|(_, node)| match node {
-        Machine::Registrar(registrar) => Some(registrar),
+fn registrar<'a>(view: &'a View<'_, Machine>) -> Option<&'a super::Registrar> {
+    view.running().find_map(|(_, node)| match node {
+        Machine::Registrar(registrar) => Some(&**registrar),
         Machine::Peer(_) => None,
-    });
-    registrar.into_iter().flat_map(|r| r.claims()).map(|claim| (claim.slot, claim.clone())).collect()
+    })
+}
+
+fn claims(view: &View<'_, Machine>) -> BTreeMap<Slot, Claim> {
+    registrar(view).into_iter().flat_map(|r| r.claims()).map(|claim| (claim.slot, claim.clone())).collect()
 }
 
 impl Check<Machine> for AllWhole {
@@ -209,6 +226,11 @@ impl Check<Machine> for AllWhole {
             let Some(claim) = claims.get(&slot) else {
                 return Err(Broken::new(format!("slot {} has no holder", slot.number()), []));
             };
+            let running: BTreeSet<_> = view.running().map(|(id, _)| peer(id)).collect();
+            if claim.set.iter().any(|member| !running.contains(member)) {
+                let seat = registrar(view).map(|registrar| registrar.text(slot)).unwrap_or_default();
+                return Err(Broken::new(format!("somebody of the set is gone for good; {seat}"), []));
+            }
             let mut union: BTreeMap<ItemKey, Value> = BTreeMap::new();
             for machine in view.machines().filter(|m| m.node.is_some()) {
                 for (key, value) in store::items(machine.disk, slot) {
@@ -224,11 +246,12 @@ impl Check<Machine> for AllWhole {
                 let Some(machine) = view.machine(id) else { continue };
                 let kept = claim.keeps(&peer(id));
                 let number = slot.number();
+                let seat = registrar(view).map(|registrar| registrar.text(slot)).unwrap_or_default();
                 if !kept
                     && store::has_copy(machine.disk, slot)
                     && claim.set.len() >= super::registrar::REPLICAS
                 {
-                    let what = format!("{id} still has its copy of slot {number}, which {claim:?} keeps");
+                    let what = format!("{id} still has its copy of slot {number}, which is not of its set; {seat}");
                     return Err(Broken::new(what, [id]));
                 }
                 if !kept {
@@ -240,7 +263,7 @@ impl Check<Machine> for AllWhole {
                     let lacks: Vec<_> =
                         union.iter().filter(|(k, v)| items.get(k) != Some(v)).map(|(k, _)| k).collect();
                     let what =
-                        format!("{id}'s copy of slot {number} is whole: {whole}, lacks {lacks:?}, {claim:?}");
+                        format!("{id}'s copy of slot {number} is whole: {whole}, lacks {lacks:?}; {seat}");
                     return Err(Broken::new(what, [id]));
                 }
             }

@@ -21,6 +21,7 @@ use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::{Fault, ItemKey};
 use anthill_protocol::time::Instant;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -72,8 +73,8 @@ pub enum Happened {
     },
     /// A new holder has all that was ever durable.
     CaughtUp(Slot),
-    /// A copy is deleted.
-    Deletes(Slot),
+    /// A copy is deleted, with this in it.
+    Deletes(Slot, BTreeMap<ItemKey, store::Value>),
     /// A peer says that another did what no honest one does.
     Accuses(PeerKey, Fault),
 }
@@ -88,7 +89,7 @@ impl fmt::Display for Happened {
                 write!(f, "slot {} is durable up to change {seq} in {set:?}", slot.number())
             }
             Happened::CaughtUp(slot) => write!(f, "holds slot {} and has caught up", slot.number()),
-            Happened::Deletes(slot) => write!(f, "deletes its copy of slot {}", slot.number()),
+            Happened::Deletes(slot, _) => write!(f, "deletes its copy of slot {}", slot.number()),
             Happened::Accuses(peer, fault) => write!(f, "says that {peer} misbehaved: {fault:?}"),
         }
     }
@@ -203,7 +204,7 @@ impl Scenario for Replica {
     }
 
     fn checks(&self) -> Vec<Box<dyn Check<Machine>>> {
-        vec![Box::new(checks::NothingLost::default()), Box::new(checks::Honest), Box::new(checks::AllWhole)]
+        vec![Box::new(checks::AllWhole), Box::new(checks::NothingLost::default()), Box::new(checks::Honest)]
     }
 
     /// A copied disk is another peer under the same name, which membership has to notice. Who leaves hands over first, which is

@@ -249,8 +249,8 @@ impl Peer {
 
     fn word(&mut self, ctx: &mut Ctx<'_, Happened>, bytes: &[u8]) {
         match decode::<Word>(bytes) {
-            Ok(Word::Members(members)) if members != self.members => {
-                self.members = members;
+            Ok(Word::Members(members, writes)) if members != self.members || writes != self.writes => {
+                (self.members, self.writes) = (members, writes);
                 let view = super::registrar::view_of(self.members.iter().copied());
                 self.handle(ctx, Input::View(Arc::new(view)));
                 let others = self.members.iter().filter_map(|peer| self.nodes.get(peer)).copied();
@@ -300,7 +300,8 @@ impl Peer {
             self.handle(ctx, Input::Learn(claim));
         } else if told.settled {
             if self.variant == Variant::DeletesUnasked && store::has_copy(ctx.disk(), slot) {
-                ctx.log(Happened::Deletes(slot));
+                let items = store::items(ctx.disk(), slot);
+                ctx.log(Happened::Deletes(slot, items));
                 let batch = store::delete(ctx.disk(), slot);
                 ctx.write(batch, true);
             }
@@ -408,7 +409,8 @@ impl Peer {
                 }
             }
             Effect::Delete { ticket, slot } => {
-                ctx.log(Happened::Deletes(slot));
+                let items = store::items(ctx.disk(), slot);
+                ctx.log(Happened::Deletes(slot, items));
                 let batch = store::delete(ctx.disk(), slot);
                 let written = ctx.write(batch, true);
                 self.synced.insert(slot, 0);

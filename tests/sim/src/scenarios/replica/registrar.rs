@@ -23,14 +23,19 @@ use std::time::Duration;
 const ROUND: Duration = Duration::from_secs(1);
 /// A peer that said nothing for so long is taken for gone.
 const SILENCE: Duration = Duration::from_secs(8);
+/// A peer that is silent for so long when faults have stopped does not come back.
+const GONE: Duration = Duration::from_secs(20);
 /// How long a change may take before it is tried another way.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long holders write when sets have become what they should be.
+const WRITTEN: Duration = Duration::from_secs(70);
 /// How many keep a slot.
 pub(super) const REPLICAS: usize = 3;
 
 /// A set, and the disks of its members when they came into it.
 type Set = BTreeMap<PeerKey, u64>;
 
+#[derive(Debug)]
 struct Seat {
     claim: Claim,
     from: Option<(PeerKey, Position)>,
@@ -47,6 +52,7 @@ struct Seat {
     tried: u64,
 }
 
+#[derive(Debug)]
 struct Next {
     token: Token,
     set: BTreeSet<PeerKey>,
@@ -85,6 +91,11 @@ impl Registrar {
         self.seats.values().map(|seat| &seat.claim)
     }
 
+    /// All that is known of a slot.
+    pub(super) fn text(&self, slot: Slot) -> String {
+        format!("{:?}", self.seats.get(&slot))
+    }
+
     pub(super) fn deadline(&self) -> Instant {
         self.next
     }
@@ -96,6 +107,15 @@ impl Registrar {
 
     fn generation(&self, peer: &PeerKey) -> u64 {
         self.seen.get(peer).map_or(0, |(_, generation, _)| *generation)
+    }
+
+    /// The disk of each peer. When faults have stopped, who is silent is gone with its disk.
+    fn generations(&self, now: Instant) -> BTreeMap<PeerKey, u64> {
+        let gone = |at: &Instant| now > self.settle_at + GONE && now.since(*at) > GONE;
+        let disk = |(peer, (_, generation, at)): (&PeerKey, &(NodeId, u64, Instant))| {
+            (*peer, if gone(at) { 0 } else { *generation })
+        };
+        self.seen.iter().map(disk).collect()
     }
 
     pub(super) fn tick<E>(&mut self, ctx: &mut Ctx<'_, E>) {
@@ -112,10 +132,15 @@ impl Registrar {
     }
 
     fn tell<E>(&mut self, ctx: &mut Ctx<'_, E>, live: &[PeerKey]) {
-        let told: Vec<Told> = self.seats.values().map(Seat::told).collect();
-        for (node, ..) in self.seen.values() {
-            say(ctx, *node, &Word::Members(live.to_vec()));
-            say(ctx, *node, &Word::Claims(told.clone()));
+        let now = ctx.now();
+        let generations = self.generations(now);
+        let writes = now < self.settle_at + WRITTEN;
+        for (peer, (node, ..)) in &self.seen {
+            // Who lost its disk is not who held.
+            let holds = |seat: &&Seat| seat.claim.holder != *peer || seat.is_sound(peer, &generations);
+            let told = self.seats.values().filter(holds).map(Seat::told).collect();
+            say(ctx, *node, &Word::Members(live.to_vec(), writes));
+            say(ctx, *node, &Word::Claims(told));
         }
         for (slot, seat) in &self.seats {
             let Some(next) = &seat.next else { continue };
@@ -153,8 +178,7 @@ impl Registrar {
         let wait = self.dice.span(Duration::from_secs(2), Duration::from_secs(15));
         let takes = self.dice.chance(MILLION / 2);
         let other = self.dice.pick(live).copied();
-        let generations: BTreeMap<PeerKey, u64> =
-            self.seen.iter().map(|(peer, (_, generation, _))| (*peer, *generation)).collect();
+        let generations = self.generations(now);
         let Some(seat) = self.seats.get_mut(&slot) else { return };
         let holder_there =
             live.contains(&seat.claim.holder) && seat.is_sound(&seat.claim.holder, &generations);
@@ -173,12 +197,13 @@ impl Registrar {
             seat.claim.set.iter().copied().filter(|p| seat.is_sound(p, &generations)).collect();
         let live_sound = sound.iter().copied().find(|peer| live.contains(peer));
         // The holder is gone, or its disk; or it does not get anywhere: one of the set takes over.
-        let stuck = !seat.caught_up && now >= seat.act_at + PATIENCE;
+        // So it is when some have promised a higher token that nobody came to hold by.
+        let stuck = !seat.caught_up && now >= seat.act_at + PATIENCE || seat.tried > seat.claim.token.counter;
         if !holder_there || stuck {
             let heir = other.filter(|peer| sound.contains(peer) && !settling).or(live_sound);
             let lost = sound.is_empty();
             if let Some(heir) = heir.or(if lost { other } else { None }) {
-                let set = seat.claim.set.iter().copied().collect();
+                let set = if lost { [heir].into() } else { seat.claim.set.iter().copied().collect() };
                 seat.prepare(now, heir, set);
             }
             return;
@@ -196,7 +221,9 @@ impl Registrar {
             seat.learners.retain(|peer| target.contains(peer) && !sound.contains(peer));
         }
         let ready = seat.learners.iter().all(|peer| seat.whole.contains(peer));
-        if changed && ready && seat.settled {
+        // A set that has lost its majority never settles: it gets another as it is.
+        let there = sound.iter().filter(|peer| live.contains(peer)).count();
+        if changed && ready && (seat.settled || there < seat.claim.majority()) {
             let mut set: BTreeSet<PeerKey> = seat.learners.iter().copied().collect();
             set.extend(target.iter().copied().filter(|peer| sound.contains(peer)));
             set.insert(seat.claim.holder);

@@ -14,7 +14,14 @@ const KEPT: u64 = 40;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Value {
     /// The greater version wins.
-    Versioned { version: u64, by: u32, body: Vec<u8> },
+    Versioned {
+        /// Counted up by who writes.
+        version: u64,
+        /// Tells versions of two writers apart.
+        by: u32,
+        /// Whatever.
+        body: Vec<u8>,
+    },
     /// The union wins.
     Set(BTreeSet<u64>),
 }

@@ -39,8 +39,8 @@ pub(super) struct Told {
 pub(super) enum Word {
     /// A peer is there, on a disk it has had since it drew this number.
     Here { generation: u64 },
-    /// Who is in the swarm.
-    Members(Vec<PeerKey>),
+    /// Who is in the swarm, and whether holders still write.
+    Members(Vec<PeerKey>, bool),
     /// Promise this token.
     Prepare { slot: Slot, token: Token },
     /// Promised, on disk.
