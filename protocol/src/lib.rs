@@ -14,6 +14,7 @@ pub mod map;
 pub mod member;
 pub mod peer;
 pub mod placement;
+pub mod replica;
 pub mod signed;
 pub mod time;
 pub mod view;

@@ -4,6 +4,7 @@ pub mod claim;
 pub mod gossip;
 pub mod lease;
 pub mod view;
+pub mod replica;
 
 use crate::run::{Options, Outcome, run};
 use crate::scenario::Scenario;
@@ -45,5 +46,6 @@ pub fn all() -> Vec<Box<dyn Runnable>> {
     all.extend(lease::Variant::ALL.map(|variant| Box::new(lease::Lease(variant)) as Box<dyn Runnable>));
     all.extend(view::Membership::all().into_iter().map(|one| Box::new(one) as Box<dyn Runnable>));
     all.extend(claim::Variant::ALL.map(|variant| Box::new(claim::Claims(variant)) as Box<dyn Runnable>));
+    all.extend(replica::Variant::ALL.map(|variant| Box::new(replica::Replica(variant)) as Box<dyn Runnable>));
     all
 }

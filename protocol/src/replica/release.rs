@@ -1,0 +1,222 @@
+//! Letting go of a copy: what it has goes to the holder first, then those who should keep the slot say twice, some minutes
+//! apart, that they are whole; then it is deleted. Whatever is in doubt begins anew or waits.
+
+use super::copy::Role;
+use super::io::Fault;
+use super::item::Position;
+use super::message::{Confirmed, Part, Why};
+use super::pull::Purpose;
+use super::state::{State, Timer};
+use crate::claim::{Claim, Token};
+use crate::key::Slot;
+use crate::peer::{Keys, PeerKey};
+use crate::signed::Signed;
+use crate::time::Instant;
+use std::collections::BTreeSet;
+
+/// How far letting go is.
+#[derive(Debug)]
+pub(super) struct Release {
+    pub claim: Claim,
+    /// Whoever is here has all that this copy has; none before that is known.
+    goal: Option<Position>,
+    /// The digest of the placement by which is reckoned.
+    placement: [u8; 32],
+    /// Who has confirmed, this time.
+    confirmed: BTreeSet<PeerKey>,
+    /// When all had, for the first time.
+    since: Option<Instant>,
+    step_at: Option<Instant>,
+}
+
+impl Release {
+    /// Begins anew.
+    fn restart(&mut self) {
+        self.confirmed.clear();
+        self.since = None;
+    }
+}
+
+impl<K: Keys> State<K> {
+    pub(super) fn release(&mut self, claim: Claim) {
+        let (slot, own) = (claim.slot, self.keys.own());
+        if !self.copies.contains_key(&slot) || claim.keeps(&own) || !claim.is_well_formed() {
+            return;
+        }
+        if !self.copy(slot).knows(claim.token) {
+            return;
+        }
+        if let Role::Released(release) = &self.copy(slot).role
+            && release.claim.token == claim.token
+        {
+            return;
+        }
+        self.leave_role(slot);
+        let release = Release {
+            claim,
+            goal: None,
+            placement: [0; 32],
+            confirmed: BTreeSet::new(),
+            since: None,
+            step_at: None,
+        };
+        self.copy(slot).role = Role::Released(Box::new(release));
+        self.release_step(slot);
+    }
+
+    fn releasing(&mut self, slot: Slot) -> Option<&mut Release> {
+        match &mut self.copies.get_mut(&slot)?.role {
+            Role::Released(release) => Some(release),
+            _ => None,
+        }
+    }
+
+    /// The peers that should keep a slot by our view, if these are as many as there should be and we are none of them;
+    /// and the digest of that placement.
+    fn keepers(&self, slot: Slot) -> Option<(Vec<PeerKey>, [u8; 32])> {
+        let view = self.view.as_ref()?;
+        let owners = view.owners(slot, self.config.replicas);
+        let enough = owners.as_slice().len() >= self.config.replicas && !owners.contains(&self.keys.own());
+        enough.then(|| (owners.as_slice().to_vec(), *view.placement().digest()))
+    }
+
+    /// Does what is next on the way to letting go; looks again later.
+    pub(super) fn release_step(&mut self, slot: Slot) {
+        let now = self.now;
+        let again = self.jitter(self.config.confirm_every);
+        let keep = self.config.keep;
+        let keepers = self.keepers(slot);
+        let Some(release) = self.releasing(slot) else { return };
+        let timer = Timer::Release(slot);
+        let planned = release.step_at.replace(now + again);
+        let (holder, token) = (release.claim.holder, release.claim.token);
+        if let Some(at) = planned {
+            self.timers.remove(&(at, timer));
+        }
+        self.timers.insert((now + again, timer));
+        let Some(release) = self.releasing(slot) else { return };
+        let Some((keepers, placement)) = keepers else { return release.restart() };
+        let Some(goal) = release.goal else {
+            return self.wish(slot, holder, Purpose::Release { token });
+        };
+        if release.placement != placement {
+            release.placement = placement;
+            release.restart();
+        }
+        if keepers.iter().all(|peer| release.confirmed.contains(peer)) {
+            match release.since {
+                Some(since) if now.since(since) >= keep => return self.write_release(slot),
+                Some(_) => return,
+                None => {
+                    release.since = Some(now);
+                    release.confirmed.clear();
+                    return;
+                }
+            }
+        }
+        if release.since.is_some_and(|since| now.since(since) < keep) {
+            return;
+        }
+        let missing = keepers.into_iter().filter(|peer| !release.confirmed.contains(peer));
+        let missing: Vec<PeerKey> = missing.collect();
+        for peer in missing {
+            self.send(peer, Part::Confirm { slot, goal, placement });
+        }
+    }
+
+    /// Deletes the copy, if nothing is being written to it.
+    fn write_release(&mut self, slot: Slot) {
+        let idle = self.copies.get(&slot).is_some_and(|copy| copy.writing.is_none() && copy.next.is_empty());
+        if idle {
+            self.end_session(slot);
+            self.write_deletion(slot);
+        }
+    }
+
+    /// The copy is gone. If we were given part in the slot meanwhile, it begins empty.
+    pub(super) fn deleted(&mut self, slot: Slot) {
+        let Some(copy) = self.copies.get_mut(&slot) else { return };
+        copy.head = 0;
+        if copy.next.is_empty() && matches!(copy.role, Role::Released(_)) {
+            self.end_session(slot);
+            self.copies.remove(&slot);
+        }
+    }
+
+    /// The holder has all that this copy has, and whoever is at this position has it too.
+    pub(super) fn offered_all(&mut self, slot: Slot, position: Option<Position>) {
+        if let Some(release) = self.releasing(slot) {
+            release.goal = position;
+            self.release_step(slot);
+        }
+    }
+
+    /// A peer wants to delete its copy.
+    pub(super) fn asked_to_confirm(
+        &mut self,
+        peer: PeerKey,
+        slot: Slot,
+        goal: Position,
+        placement: [u8; 32],
+    ) {
+        let own = self.keys.own();
+        let Some(copy) = self.copies.get(&slot) else {
+            return self.refuse(peer, slot, 0, Why::NotReady);
+        };
+        if let Some(token) = copy.fence.filter(|known| *known > goal.token) {
+            return self.send(peer, Part::Stale { slot, token });
+        }
+        let same_view = self.view.as_ref().is_some_and(|view| {
+            *view.placement().digest() == placement
+                && view.owners(slot, self.config.replicas).contains(&own)
+                && view.member(&peer).is_some()
+        });
+        let at = copy.at();
+        let there = at.is_some_and(|at| at.token == goal.token && at.log == goal.log && at.seq >= goal.seq);
+        if !same_view || !there || !copy.is_whole() {
+            return self.refuse(peer, slot, 0, Why::NotReady);
+        }
+        let confirmed = Confirmed { by: own, to: peer, slot, goal, placement };
+        if let Ok(signed) = Signed::sign(confirmed, &self.keys) {
+            self.send(peer, Part::Confirmed(signed));
+        }
+    }
+
+    pub(super) fn confirmed(&mut self, peer: PeerKey, signed: &Signed<Confirmed>) {
+        let own = self.keys.own();
+        let slot = signed.body().slot;
+        let Some(release) = self.releasing(slot) else { return };
+        let fits = {
+            let body = signed.body();
+            body.by == peer
+                && body.to == own
+                && Some(body.goal) == release.goal
+                && body.placement == release.placement
+        };
+        if !fits {
+            return;
+        }
+        if signed.verify(&self.keys).is_err() {
+            return self.misbehaved(peer, Fault::Forged);
+        }
+        let keepers = self.keepers(slot);
+        let (now, keep) = (self.now, self.config.keep);
+        let Some(release) = self.releasing(slot) else { return };
+        if release.since.is_some_and(|since| now.since(since) < keep) {
+            return;
+        }
+        release.confirmed.insert(peer);
+        let all = keepers.is_some_and(|(keepers, _)| keepers.iter().all(|p| release.confirmed.contains(p)));
+        if all {
+            self.release_step(slot);
+        }
+    }
+
+    /// There is another holder: what we have is to be compared with its copy, once claims have told who it is.
+    pub(super) fn release_stale(&mut self, slot: Slot, token: Token) {
+        if let Some(release) = self.releasing(slot).filter(|release| release.claim.token < token) {
+            release.goal = None;
+            release.restart();
+        }
+    }
+}
