@@ -103,7 +103,7 @@ impl Backlog {
 
     /// The slot was taken by force: everything kept is to be sent again. False if that is known.
     pub(super) fn forced(&mut self, token: Token) -> bool {
-        if !self.cursor.forced.is_none_or(|known| known < token) {
+        if self.cursor.forced.is_some_and(|known| known >= token) {
             return false;
         }
         self.cursor = Cursor { durable: self.oldest - 1, forced: Some(token) };

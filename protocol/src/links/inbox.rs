@@ -176,13 +176,14 @@ impl Inbox {
         ticket
     }
 
+    /// Whether a part may come. Where nothing waits any part may, or a large one would come again for ever.
     fn has_room(&self, from: &PeerKey, bytes: u64) -> bool {
-        let (config, all) = (&self.config, self.all);
-        let own = self.loads.get(from).copied().unwrap_or_default();
-        own.bytes + bytes <= config.spool_each
-            && all.bytes + bytes <= config.spool_all
-            && own.parts < config.waiting_each
-            && all.parts < config.waiting_all
+        let fits = |load: Load, most: u64, parts: usize| {
+            (load.bytes == 0 || load.bytes + bytes <= most) && load.parts < parts
+        };
+        let (config, own) = (&self.config, self.loads.get(from).copied().unwrap_or_default());
+        fits(own, config.spool_each, config.waiting_each)
+            && fits(self.all, config.spool_all, config.waiting_all)
     }
 
     /// Links were written, as the change `seq` of their slot; or, without it, were not.

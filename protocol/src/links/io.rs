@@ -26,7 +26,7 @@ pub struct Config {
     pub max_lag_bytes: u64,
     /// How many bytes of links logged later are kept behind what is durable, for replay after a forced take-over.
     pub keep_log: u64,
-    /// Bytes received and not written yet, from one peer.
+    /// Bytes received and not written yet, from one peer; one part more where it is less than a part.
     pub spool_each: u64,
     /// The same from all: what links take of memory at the receiver.
     pub spool_all: u64,

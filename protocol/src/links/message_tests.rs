@@ -49,7 +49,7 @@ fn what_is_around_links_is_as_large_as_is_said() {
     assert!(empty <= AROUND_BATCH, "{empty}");
     let with = batch(vec![part(16_383, vec![one.clone()])]).encode().len();
     assert!(with - empty - one.cost() <= AROUND_PART);
-    assert!(MAX_PART + AROUND_PART + AROUND_BATCH <= MAX_MESSAGE && MAX_LINK <= MAX_PART);
+    const { assert!(MAX_PART + AROUND_PART + AROUND_BATCH <= MAX_MESSAGE && MAX_LINK <= MAX_PART) };
 }
 
 #[test]

@@ -336,11 +336,11 @@ impl Receiver {
 }
 
 fn ticket(effects: &[Effect]) -> u64 {
-    let tickets = effects.iter().filter_map(|effect| match effect {
+    let mut tickets = effects.iter().filter_map(|effect| match effect {
         Effect::Admit { ticket, .. } => Some(*ticket),
         _ => None,
     });
-    tickets.last().expect("links are written")
+    tickets.next_back().expect("links are written")
 }
 
 #[test]
@@ -398,9 +398,11 @@ fn a_slot_that_is_lost_or_held_anew_answers_so_and_old_writes_count_for_nothing(
 #[test]
 fn a_full_spool_and_a_full_disk_are_said_and_lies_are_told() {
     let mut receiver = Receiver::new(Config { spool_each: 1_000, ..Config::default() });
-    receiver.batch(7, 0, 4, 50);
-    assert_eq!(receiver.said(), [(0, Answer::Busy { retry_ms: 1_000 })]);
-    let effects = receiver.batch(7, 1, 4, 3);
+    let effects = receiver.batch(7, 0, 4, 50);
+    receiver.batch(7, 0, 4, 51);
+    assert_eq!(receiver.said(), [(0, Answer::Busy { retry_ms: 1_000 })], "something waits");
+    receiver.tell(Input::NotAdmitted { ticket: ticket(&effects) });
+    let effects = receiver.batch(7, 1, 4, 50);
     receiver.tell(Input::NotAdmitted { ticket: ticket(&effects) });
     assert_eq!(receiver.said(), [(1, Answer::Refused(Refusal::Full))]);
     let effects = receiver.batch(7, 2, 4, 3);

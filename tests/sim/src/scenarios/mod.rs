@@ -2,6 +2,7 @@
 
 pub mod gossip;
 pub mod lease;
+pub mod links;
 
 use crate::run::{Options, Outcome, run};
 use crate::scenario::Scenario;
@@ -41,5 +42,6 @@ impl<S: Scenario> Runnable for S {
 pub fn all() -> Vec<Box<dyn Runnable>> {
     let mut all: Vec<Box<dyn Runnable>> = vec![Box::new(gossip::Gossip)];
     all.extend(lease::Variant::ALL.map(|variant| Box::new(lease::Lease(variant)) as Box<dyn Runnable>));
+    all.extend(links::Variant::ALL.map(|variant| Box::new(links::Links(variant)) as Box<dyn Runnable>));
     all
 }
