@@ -64,6 +64,12 @@ impl Key {
         Key::hashed(SWARM_CONTEXT, name.as_bytes())
     }
 
+    /// The slot whose part of the key space it lies in.
+    pub fn slot(self) -> Slot {
+        let number = (self.0 >> (64 - SLOT_BITS)) as u16;
+        Slot::new(number).expect("a number of SLOT_BITS bits")
+    }
+
     fn hashed(context: &str, bytes: &[u8]) -> Key {
         let [a, b, c, d, e, f, g, h, ..] = blake3::derive_key(context, bytes);
         Key(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
