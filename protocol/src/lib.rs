@@ -5,17 +5,22 @@
 //! [`peer`] and [`signed`] are who speaks and how it is proved; [`member`] is what a peer says of itself, and [`placement`]
 //! computes from that who should hold what. [`view`] is the swarm as one peer sees it, by SWIM, and [`claim`] who may fetch where.
 //! [`exclusion`] is what part of the web must be left alone, and who says so.
+//! computes from that who should hold what. [`view`] is the swarm as one peer sees it, and [`claim`] who may fetch where.
+//! [`exclusion`] is what part of the web must be left alone, and who says so. [`links`] brings links to the holder of their
+//! slot, and [`steward`] shares out the time of an address among those that hold hosts there.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod claim;
 pub mod exclusion;
 pub mod key;
+pub mod links;
 pub mod map;
 pub mod member;
 pub mod peer;
 pub mod placement;
 pub mod replica;
 pub mod signed;
+pub mod steward;
 pub mod time;
 pub mod view;
 pub mod wire;
