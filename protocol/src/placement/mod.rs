@@ -68,6 +68,8 @@ impl Key {
     /// How far a peer is from here, whatever its tokens: for orders of peers that must not depend on what they declare.
     pub fn distance_of(self, peer: &PeerKey) -> u64 {
         self.0 ^ Key::hashed(PEER_CONTEXT, &peer.0).0
+    }
+
     /// The slot whose part of the key space it lies in.
     pub fn slot(self) -> Slot {
         let number = (self.0 >> (64 - SLOT_BITS)) as u16;
