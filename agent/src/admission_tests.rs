@@ -31,7 +31,7 @@ impl Rights for Here {
         !self.0.contains(&slot)
     }
 
-    fn until(&mut self, _: Slot, _: IpAddr, now: Instant) -> Result<Instant, Right> {
+    fn until(&mut self, _: Slot, _: (IpAddr, std::time::Duration), now: Instant) -> Result<Instant, Right> {
         Ok(now)
     }
 }

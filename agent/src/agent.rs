@@ -19,6 +19,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Admissions in one commit: a sitemap may list 50,000 URLs, and a write of 256 kB is large enough.
 const ADMIT_CHUNK: usize = 1_024;
@@ -106,8 +107,8 @@ impl<R: Rights> Gate for Judge<'_, R> {
         holds
     }
 
-    fn until(&mut self, host: HostId, address: IpAddr) -> Option<Instant> {
-        match self.rights.until(host.slot(), address, self.now) {
+    fn until(&mut self, host: HostId, address: IpAddr, delay: Duration) -> Option<Instant> {
+        match self.rights.until(host.slot(), (address, delay), self.now) {
             Ok(until) => Some(until),
             Err(right) => {
                 self.waiting.wait(right, host);
@@ -254,6 +255,11 @@ impl<R: Rights> Agent<R> {
         for StoredHost { id, record, first_level } in hosts {
             self.tell(frontier::Input::Stored { host: id, record, first_level }, outbox);
         }
+    }
+
+    /// Whether a crawl is known here.
+    pub fn knows(&self, crawl: CrawlId) -> bool {
+        self.crawls.knows(crawl)
     }
 
     /// What this peer may ask of whom.

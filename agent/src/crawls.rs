@@ -322,6 +322,11 @@ impl Crawls {
         }
     }
 
+    /// Whether it is one of these, ended or not.
+    pub fn knows(&self, id: CrawlId) -> bool {
+        self.map.contains_key(&id)
+    }
+
     /// Whether links may be admitted to it.
     pub fn open(&self, id: CrawlId) -> bool {
         self.map.get(&id).is_some_and(|crawl| !crawl.over())

@@ -4,6 +4,7 @@ use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, Slot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// What a request needs besides politeness.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -19,11 +20,12 @@ pub trait Rights {
     /// Whether this peer holds a slot: whether its URLs are admitted here, and its hosts asked from here.
     fn holds(&self, slot: Slot) -> bool;
 
-    /// Until when a request in this slot to this address may be sent, from `now` on.
+    /// Until when a request in this slot may be sent, from `now` on, to this address, where a delay is kept between two
+    /// sendings.
     ///
     /// # Errors
     /// What is missing for that. It is asked for from then on, and told by [`crate::io::Input::Granted`] when it is there.
-    fn until(&mut self, slot: Slot, address: IpAddr, now: Instant) -> Result<Instant, Right>;
+    fn until(&mut self, slot: Slot, at: (IpAddr, Duration), now: Instant) -> Result<Instant, Right>;
 }
 
 /// The rights of a peer that is alone: all, for ever.
@@ -35,7 +37,7 @@ impl Rights for Alone {
         true
     }
 
-    fn until(&mut self, _: Slot, _: IpAddr, _: Instant) -> Result<Instant, Right> {
+    fn until(&mut self, _: Slot, _: (IpAddr, Duration), _: Instant) -> Result<Instant, Right> {
         Ok(Instant(u64::MAX))
     }
 }

@@ -371,9 +371,9 @@ pub trait Gate {
     /// Whether requests to a host are this peer's to make at all. If not, the host waits until [`State::unpark`], and
     /// nothing of it is read.
     fn holds(&mut self, host: HostId) -> bool;
-    /// Until when a request to a host at this address may be sent; none if it may not for now: then the host waits
-    /// until [`State::unpark`].
-    fn until(&mut self, host: HostId, address: IpAddr) -> Option<Instant>;
+    /// Until when a request to a host at this address may be sent, where `delay` is kept between two sendings; none if it
+    /// may not for now: then the host waits until [`State::unpark`].
+    fn until(&mut self, host: HostId, address: IpAddr, delay: Duration) -> Option<Instant>;
     /// What is to become of this entry, whose host is called `name` and belongs to `site`.
     fn judge(&mut self, item: &QueueItem, name: &str, site: &str) -> Judgement;
     /// A permit for it was given.

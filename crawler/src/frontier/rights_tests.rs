@@ -14,7 +14,7 @@ impl Gate for Right {
         self.0.is_some()
     }
 
-    fn until(&mut self, _: HostId, _: IpAddr) -> Option<Instant> {
+    fn until(&mut self, _: HostId, _: IpAddr, _: Duration) -> Option<Instant> {
         self.0
     }
 

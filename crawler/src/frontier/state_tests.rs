@@ -19,7 +19,7 @@ impl Gate for Open {
         true
     }
 
-    fn until(&mut self, _: HostId, _: IpAddr) -> Option<Instant> {
+    fn until(&mut self, _: HostId, _: IpAddr, _: Duration) -> Option<Instant> {
         Some(Instant(u64::MAX))
     }
 

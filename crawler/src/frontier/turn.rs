@@ -243,7 +243,7 @@ impl State {
         };
         let window = host.window(&self.config);
         let ip_delay = address::delay(&self.config, ip, local);
-        let Some(until) = gate.until(id, ip) else { return Turn::Parked };
+        let Some(until) = gate.until(id, ip, ip_delay) else { return Turn::Parked };
         if let Some(key) = window {
             match self.addresses.ask(key, id, now, called, ip_delay) {
                 address::Turn::Now => {}

@@ -2,10 +2,11 @@
 
 use super::message::Message;
 use super::proof::Fault;
-use super::record::{Position, Record};
+use super::record::Record;
 use super::{Claim, DEFAULT_REPLICAS};
 use crate::key::Slot;
 use crate::peer::PeerKey;
+use crate::replica::Position;
 use crate::view::View;
 use std::collections::BTreeSet;
 use std::sync::Arc;

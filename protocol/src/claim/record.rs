@@ -6,15 +6,6 @@ use crate::signed::Signed;
 use crate::wire::Versioned;
 use serde::{Deserialize, Serialize};
 
-/// How far a copy of a slot is: opaque here, the greater has more.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Position {
-    /// Under which claim its last entry was written.
-    pub token: Token,
-    /// Its number.
-    pub seq: u64,
-}
-
 /// What is on disk of one slot, at whoever ever was of its set. Never removed while the peer lives: who asks an old set must
 /// hear of the new one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -30,8 +30,10 @@ impl Flags {
     pub const FROM_SITEMAP: Flags = Flags(8);
     /// It is the target of a redirect.
     pub const REDIRECT: Flags = Flags(16);
+    /// Somebody asked for it: wanted even if it was seen.
+    pub const SEED: Flags = Flags(32);
     /// All that have a meaning.
-    const KNOWN: u8 = 31;
+    const KNOWN: u8 = 63;
 
     /// Whether all bits of `other` are set here.
     pub fn has(self, other: Flags) -> bool {
@@ -115,7 +117,7 @@ mod tests {
         largest.url.push('u');
         assert!(!largest.is_within_bounds());
         assert!(!link("", "").is_within_bounds());
-        assert!(!Link { flags: Flags(32), ..link("u", "") }.is_within_bounds());
+        assert!(!Link { flags: Flags(64), ..link("u", "") }.is_within_bounds());
     }
 
     #[test]
@@ -131,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags in 0u8..32) {
+        fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags in 0u8..64) {
             let link = Link { crawl, depth, flags: Flags(flags), ..link(&url, &anchor) };
             prop_assert_eq!(decode::<Link>(&encode(&link)), Ok(link));
         }
