@@ -2,9 +2,9 @@
 
 use super::Token;
 use super::proof::{Give, Grant, Mint};
-use super::record::Position;
 use crate::key::Slot;
 use crate::signed::Signed;
+use crate::replica::Position;
 use crate::wire::{self, Versioned, WireError};
 use serde::{Deserialize, Serialize};
 

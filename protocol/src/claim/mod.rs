@@ -13,7 +13,8 @@ mod state;
 pub use io::{Config, Effect, Input, Reason, Ticket};
 pub use message::{MAX_MESSAGE, Message, Part, Run};
 pub use proof::{FORCE_JUMP, Fault, Give, Grant, How, Mint, Root, STRIDE};
-pub use record::{Position, Record};
+pub use crate::replica::Position;
+pub use record::Record;
 pub use state::State;
 
 use crate::key::Slot;

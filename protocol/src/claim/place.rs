@@ -3,7 +3,8 @@
 use super::Token;
 use super::io::{Config, Ticket};
 use super::proof::{Grant, Mint, majority};
-use super::record::{Position, Record};
+use super::record::Record;
+use crate::replica::Position;
 use crate::peer::PeerKey;
 use crate::signed::Signed;
 use crate::time::Instant;

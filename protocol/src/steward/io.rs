@@ -93,6 +93,8 @@ pub enum Input {
     },
     /// A slot held by this token is to be handed over: no more windows under it; [`Effect::Drained`] says when the last has ended.
     Drain(Slot, Token),
+    /// It is not handed over after all.
+    Resume(Slot),
     /// There is something to fetch at an address. Said again when what is wanted changes.
     Want {
         /// Where.

@@ -108,6 +108,12 @@ impl Office {
         self.drained(now, slot, send);
     }
 
+    /// The slot stays here: windows are granted again.
+    pub(super) fn resume(&mut self, now: Instant, slot: Slot, send: &mut Outgoing) {
+        self.draining.remove(&slot);
+        self.look_at(now, slot, send);
+    }
+
     /// Somebody else holds a slot: who waits is told so.
     pub(super) fn moved(
         &mut self,
