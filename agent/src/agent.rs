@@ -3,7 +3,7 @@
 use crate::admission::Door;
 use crate::completion::{Desk, Fate};
 use crate::crawls::{CrawlView, Crawls};
-use crate::io::{Admission, Commit, CrawlSpec, Effect, Input, Permit, Reason, StoredHost, Task};
+use crate::io::{Admission, Commit, CrawlSpec, Effect, Gain, Input, Permit, Reason, StoredHost, Task};
 use crate::ledger::{About, Ledger, Open};
 use crate::rights::{Alone, Right, Rights, Waiters};
 use anthill_crawler::exclusion::{self, Exclusions};
@@ -190,6 +190,7 @@ impl<R: Rights> Agent<R> {
                 self.frontier.forget(&slots, self.now, &mut self.asked);
                 self.pass_on(outbox);
             }
+            Input::Merged(gained) => self.gained(gained, false, outbox),
             Input::Offered(ticket, offers) => {
                 let admit = self.door().offered(offers);
                 let rest = self.admit_in_chunks(admit, outbox);
@@ -232,23 +233,19 @@ impl<R: Rights> Agent<R> {
                 }
                 self.promoting &= !promoted;
                 self.next_due = next_due;
-                for gain in gained {
-                    let told = frontier::Input::Gained {
-                        host: gain.host,
-                        name: gain.host_name,
-                        site: gain.site_name,
-                        level: gain.level,
-                        count: gain.count,
-                        admitted: !promoted,
-                    };
-                    self.tell(told, outbox);
-                }
+                self.gained(gained, !promoted, outbox);
             }
             Input::Exclusions(exclusions) => self.exclusions = exclusions,
             Input::Pause(why) => self.paused = Some(why),
             Input::Resume => self.paused = None,
         }
         self.pump(outbox);
+    }
+
+    fn gained(&mut self, gained: Vec<Gain>, admitted: bool, outbox: &mut Vec<Effect>) {
+        for Gain { host, host_name: name, site_name: site, level, count } in gained {
+            self.tell(frontier::Input::Gained { host, name, site, level, count, admitted }, outbox);
+        }
     }
 
     fn stored(&mut self, hosts: Vec<StoredHost>, outbox: &mut Vec<Effect>) {
@@ -265,6 +262,11 @@ impl<R: Rights> Agent<R> {
     /// What this peer may ask of whom.
     pub fn rights(&mut self) -> &mut R {
         &mut self.rights
+    }
+
+    /// The same, to look at.
+    pub fn rights_ref(&self) -> &R {
+        &self.rights
     }
 
     /// When to call again though nothing happened, and why.

@@ -33,7 +33,7 @@ impl<R: Rights> Agent<R> {
                     self.frontier.count_fetched(flight.host);
                 }
                 let mut freed = self.crawls.landed(&item.entry, fate.tally);
-                fate.commit.permit = Some(permit);
+                (fate.commit.permit, fate.commit.asked) = (Some(permit), Some(flight.host));
                 let (admit, offers) = self.admissions(&item, &fate, links);
                 fate.commit.offers = offers;
                 if !self.crawls.open(item.entry.crawl) && fate.put_back.is_none() {
@@ -115,7 +115,8 @@ impl<R: Rights> Agent<R> {
             Source { crawl: sponsor.crawl, depth: sponsor.depth, id: None, site: of.site(), sitemap: true };
         let mut door = self.door();
         let admit = door.links(&source, sitemaps);
-        let mut commit = Commit { permit: Some(permit), offers: door.offers, ..Commit::default() };
+        let mut commit =
+            Commit { permit: Some(permit), asked: Some(asked), offers: door.offers, ..Commit::default() };
         commit.admit = self.admit_in_chunks(admit, outbox);
         commit.robots.extend(learned.map(|learned| (learned.of, learned.scheme, learned.record)));
         self.add_host(&mut commit, asked);

@@ -256,6 +256,8 @@ pub enum Input {
     Gained(Vec<StoredHost>),
     /// Slots are not this peer's to hold any more. What is in flight there ends and is written.
     Lost(BTreeSet<Slot>),
+    /// What other peers keep of slots held here was merged with what is here: queues gained.
+    Merged(Vec<Gain>),
     /// Links that another peer found, for slots that are this peer's to admit. Answered by [`Effect::Taken`].
     Offered(u64, Vec<Offer>),
     /// What was waited for is there: hosts that wait for it may go on.
@@ -304,6 +306,8 @@ pub enum IndexAction {
 pub struct Commit {
     /// The permit that this ends: its page is written along, its in-flight mark goes.
     pub permit: Option<PermitId>,
+    /// The host that this permit was for.
+    pub asked: Option<HostId>,
     /// The queue entry that is done with, and whether it was untried as it stood on disk, and its crawl. Without it the
     /// entry stays in its queue.
     pub done: Option<(QueueKey, bool, CrawlId)>,

@@ -12,6 +12,7 @@ mod answers;
 mod completion;
 mod crawls;
 mod ledger;
+pub mod peer;
 pub mod rights;
 
 pub use agent::{Agent, Config, Counts};

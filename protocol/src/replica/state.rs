@@ -166,6 +166,16 @@ impl<K: Keys> State<K> {
         self.copies.get(&slot)?.at()
     }
 
+    /// Whether the members of a slot held here that are `live` have all that is synced here.
+    pub fn is_level(&self, slot: Slot, live: impl Fn(&PeerKey) -> bool) -> bool {
+        let Some(copy) = self.copies.get(&slot) else { return false };
+        let Role::Holder(held) = &copy.role else { return false };
+        let level = |peer: &PeerKey| {
+            held.followers.get(peer).is_some_and(|f| f.lifted && f.acked == copy.head)
+        };
+        held.claim.set.iter().all(|peer| *peer == self.keys.own() || !live(peer) || level(peer))
+    }
+
     /// What the copy of a slot is worth to a query.
     pub fn manifest(&self, slot: Slot) -> Option<Manifest> {
         let copy = self.copies.get(&slot)?;

@@ -1,0 +1,145 @@
+//! What a peer is told, and what it asks for.
+//!
+//! Hands promise, besides what they promise to the crawl ([`crate::io`]): a [`Effect::Persist`] and an [`Effect::Apply`] are atomic,
+//! synced, in the order of the outbox, and answered once; [`Input::Numbered`] and [`Input::Logged`] are told before the
+//! [`crate::io::Input::Committed`] of the commits they are about; a commit with offers writes them to the link log in the same
+//! atomic write.
+
+use super::message::Message;
+use crate::io as crawl;
+use anthill_protocol::key::Slot;
+use anthill_protocol::links::{Cursor, Link};
+use anthill_protocol::member::MemberRecord;
+use anthill_protocol::peer::PeerKey;
+use anthill_protocol::replica::{self, Answer, Item, Read, ReadId};
+use anthill_protocol::signed::Signed;
+use anthill_protocol::{claim, view};
+
+/// Names a write of records.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ticket(pub u64);
+
+/// One record to be written in place of what is there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Of membership.
+    View(view::Change),
+    /// Of a slot's claim.
+    Claim(Slot, Box<claim::Record>),
+    /// Whether other peers may have windows from here.
+    Shared(bool),
+}
+
+/// What it is told.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A deadline may have come.
+    Tick,
+    /// A peer says something; who it is is certain.
+    Received(PeerKey, Message),
+    /// A stream with a peer opened.
+    PeerUp(PeerKey),
+    /// It broke.
+    PeerDown(PeerKey),
+    /// Records of members found elsewhere.
+    Found(Vec<Signed<MemberRecord>>),
+    /// Leave in order.
+    Leave,
+    /// Answer to [`Effect::Persist`].
+    Persisted(Ticket),
+    /// Answer to [`Effect::Persist`]: it failed and changed nothing.
+    NotPersisted(Ticket),
+    /// Answer to [`Effect::Apply`] and [`Effect::Delete`]: the slot's last change, and what queues gained.
+    Applied(replica::Ticket, u64, Vec<crawl::Gain>),
+    /// Answer to the same: it failed and changed nothing.
+    NotApplied(replica::Ticket),
+    /// Answer to [`Effect::Read`].
+    Read(ReadId, Answer),
+    /// Whether there is no room for what others send.
+    Full(bool),
+    /// Commits wrote these changes: by slot the number of the last.
+    Numbered(Vec<(Slot, u64)>),
+    /// All changes up to these numbers are synced.
+    Synced(Vec<(Slot, u64)>),
+    /// Commits logged links: by slot the number of the last entry, and their bytes.
+    Logged(Vec<(Slot, u64, u64)>),
+    /// Answer to [`Effect::ReadLog`].
+    LogRead {
+        /// As asked.
+        slot: Slot,
+        /// As asked.
+        after: u64,
+        /// Entries and their numbers.
+        links: Vec<(u64, Link)>,
+        /// The last that was looked at.
+        upto: u64,
+    },
+    /// Answer to [`Effect::LoadSlot`]: the hosts with queues.
+    SlotLoaded(Slot, Vec<crawl::StoredHost>),
+    /// Something for the crawl.
+    Crawl(crawl::Input),
+}
+
+/// What it asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Effect {
+    /// To one peer, on its stream; opens one if there is none. May be lost.
+    Send(PeerKey, Message),
+    /// To all peers, by gossip; may be lost.
+    Broadcast(Message),
+    /// Write these, all or none, and sync.
+    Persist(Ticket, Vec<Change>),
+    /// Write these, without a sync.
+    PersistCursors(Vec<(Slot, Cursor)>),
+    /// Merge items into a slot, with the record of the copy.
+    Apply {
+        /// For the answer.
+        ticket: replica::Ticket,
+        /// The slot.
+        slot: Slot,
+        /// What is merged.
+        items: Vec<Item>,
+        /// In place of what is there.
+        record: replica::Record,
+    },
+    /// Delete all of a slot.
+    Delete {
+        /// For the answer.
+        ticket: replica::Ticket,
+        /// The slot.
+        slot: Slot,
+    },
+    /// Read from the store.
+    Read(ReadId, Read),
+    /// Read entries of the link log.
+    ReadLog {
+        /// The slot.
+        slot: Slot,
+        /// Numbers are greater.
+        after: u64,
+        /// About so many bytes, one at least.
+        limit_bytes: u64,
+    },
+    /// Entries of the link log up to here may be deleted.
+    TrimLog(Slot, u64),
+    /// These links are durable: to be entered in the filter of links sent lately.
+    LinksSent(Slot, Vec<u64>),
+    /// Links of this slot may have been lost: the filter is to forget it.
+    LinksReplay(Slot),
+    /// Too many links wait to be sent, or not any more.
+    Slow(bool),
+    /// Read the hosts of a slot that have queues.
+    LoadSlot(Slot),
+    /// Something the crawl asks for; never [`crawl::Effect::Taken`].
+    Crawl(crawl::Effect),
+    /// A slot was taken over by force.
+    Forced(Slot),
+    /// A member's disk is full: the slot has a copy less.
+    MemberFull(Slot, PeerKey),
+    /// Another process speaks with this peer's key: this one takes part no more.
+    Twin,
+    /// Goodbye was said: nothing more will come.
+    Left,
+    /// A peer did what no honest one does, and what.
+    Misbehaved(PeerKey, String),
+}

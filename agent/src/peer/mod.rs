@@ -1,0 +1,283 @@
+//! One peer of a swarm: membership, claims, copies, links, windows and the crawl, composed.
+//!
+//! Each part is told what it must know by the others, and nothing else; a permit needs a claim with a live lease, a copy that is whole,
+//! and, where the address has a delay, a window of it ([`land`]). A slot passes through these states here:
+//!
+//! | state | until | what this peer does there |
+//! |---|---|---|
+//! | not kept | the view says that it should be, and the claim is known | sends links to its holder |
+//! | learning | the holder says that the copy is whole, and takes this peer into the set | pulls the content |
+//! | kept | a claim of this peer | merges what the holder sends, acknowledges its lease |
+//! | held | all that was ever durable is here, and the hosts are read | no permits, no admission; links wait at their senders |
+//! | open | the holder changes | admits, fetches, answers |
+//! | draining | what is in flight is written and on every live member | no new permits |
+
+pub mod io;
+mod land;
+pub mod message;
+pub mod offers;
+mod slots;
+mod wiring;
+
+pub use message::{Message, MessageError};
+
+use crate::agent::{Agent, Config as CrawlConfig};
+use anthill_crawler::canon;
+use anthill_crawler::time::Instant;
+use anthill_protocol::claim::Token;
+use anthill_protocol::key::Slot;
+use anthill_protocol::member::MemberError;
+use anthill_protocol::peer::{Keys, PeerKey};
+use anthill_protocol::{claim, links, replica, steward, view};
+use io::{Effect, Input, Ticket};
+use land::Land;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use slots::Slots;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// What each part is held to.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The crawl.
+    pub crawl: CrawlConfig,
+    /// Membership.
+    pub view: view::Config,
+    /// Claims.
+    pub claim: claim::Config,
+    /// Copies.
+    pub replica: replica::Config,
+    /// Links.
+    pub links: links::Config,
+    /// Windows.
+    pub steward: steward::Config,
+    /// What URLs are made canonical by: the same at all peers.
+    pub canon: canon::Rules,
+}
+
+/// What the disk has when a peer starts.
+pub struct Start {
+    /// What it says of itself.
+    pub description: view::Description,
+    /// Whether it founds the swarm: it names no other peer to begin with.
+    pub founder: bool,
+    /// Of membership.
+    pub view: Vec<view::Stored>,
+    /// Of claims.
+    pub claims: Vec<(Slot, claim::Record)>,
+    /// Of copies, with each slot's last change.
+    pub copies: Vec<(replica::Record, u64)>,
+    /// Of link logs.
+    pub links: Vec<links::Stored>,
+    /// Whether other peers may have windows from here.
+    pub shared: bool,
+}
+
+/// What a write of records is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Owner {
+    View(view::Ticket),
+    Claim(claim::Ticket),
+    Shared(u64),
+}
+
+/// One peer's mind, in a swarm.
+pub struct Peer<K> {
+    own: PeerKey,
+    config: Config,
+    view: view::State<K>,
+    /// As last told to the others.
+    seen: Arc<view::View>,
+    crawl: Agent<Land<K>>,
+    copies: replica::State<K>,
+    links: links::State,
+    slots: Slots,
+    writes: BTreeMap<Ticket, Owner>,
+    tickets: u64,
+    /// Writes of copies under way, and their slots.
+    applying: BTreeMap<replica::Ticket, Slot>,
+    /// Links offered to the crawl: their slot, and how many were not of it.
+    offered: BTreeMap<u64, (Slot, u32)>,
+    /// Commits under way, in order: the slot of those that end a permit.
+    commits: VecDeque<Option<Slot>>,
+    leaving: bool,
+    goodbye: bool,
+    now: Instant,
+    outbox: Vec<Effect>,
+}
+
+impl<K: Keys + Clone> Peer<K> {
+    /// A process that begins at `now`. Everything it leaves to chance follows from `seed`, which must differ from start to start.
+    ///
+    /// # Errors
+    /// What is wrong with the description.
+    pub fn new(
+        config: Config,
+        keys: K,
+        seed: [u8; 32],
+        now: Instant,
+        start: Start,
+    ) -> Result<Peer<K>, MemberError> {
+        let mut root = ChaCha8Rng::from_seed(seed);
+        let mut rng = || {
+            let mut seed = [0; 32];
+            root.fill_bytes(&mut seed);
+            seed
+        };
+        let chacha = ChaCha8Rng::from_seed;
+        let own = keys.own();
+        let first = view::Start {
+            description: start.description,
+            expects_others: !start.founder,
+            stored: start.view,
+        };
+        let view = view::State::new(config.view.clone(), keys.clone(), chacha(rng()), now, first)?;
+        let claims = claim::State::new(
+            config.claim.clone(),
+            keys.clone(),
+            chacha(rng()),
+            now,
+            start.founder,
+            start.claims,
+        );
+        let stewards = steward::State::new(config.steward.clone(), own, chacha(rng()), now, start.shared);
+        let copies = replica::State::new(config.replica.clone(), keys, chacha(rng()), now, start.copies);
+        let logged = start.links.iter().map(|stored| stored.slot).collect();
+        let links = links::State::new(config.links.clone(), own, chacha(rng()), now, start.links);
+        let crawl = Agent::with_rights(config.crawl.clone(), Land::new(claims, stewards), rng());
+        Ok(Peer {
+            own,
+            seen: view.view(),
+            view,
+            crawl,
+            copies,
+            links,
+            slots: Slots::new(logged),
+            writes: BTreeMap::new(),
+            tickets: 0,
+            applying: BTreeMap::new(),
+            offered: BTreeMap::new(),
+            commits: VecDeque::new(),
+            leaving: false,
+            goodbye: false,
+            now,
+            outbox: Vec::new(),
+            config,
+        })
+    }
+
+    /// Takes note of what happened, and asks for what follows from it.
+    pub fn handle(&mut self, now: Instant, input: Input, outbox: &mut Vec<Effect>) {
+        self.now = now.max(self.now);
+        match input {
+            Input::Tick => self.tick(),
+            Input::Received(peer, message) => self.received(peer, message),
+            Input::PeerUp(peer) => self.peer_up(peer),
+            Input::PeerDown(peer) => self.peer_down(peer),
+            Input::Found(records) => self.tell_view(view::Input::Found(records)),
+            Input::Leave => self.leave(),
+            Input::Persisted(ticket) => self.persisted(ticket, true),
+            Input::NotPersisted(ticket) => self.persisted(ticket, false),
+            Input::Applied(ticket, seq, gained) => self.applied(ticket, seq, gained),
+            Input::NotApplied(ticket) => {
+                self.applying.remove(&ticket);
+                self.tell_copies(replica::Input::NotApplied(ticket));
+            }
+            Input::Read(id, answer) => self.tell_copies(replica::Input::Read(id, answer)),
+            Input::Full(full) => self.tell_copies(replica::Input::Full(full)),
+            Input::Numbered(changes) => self.slots.numbered(changes),
+            Input::Synced(changes) => {
+                for (slot, seq) in changes {
+                    self.slots.synced(slot, seq);
+                    self.tell_copies(replica::Input::Wrote(slot, seq));
+                    self.place(slot);
+                }
+            }
+            Input::Logged(logged) => {
+                for (slot, upto, bytes) in logged {
+                    self.interest(slot);
+                    self.tell_links(links::Input::Logged { slot, upto, bytes });
+                }
+            }
+            Input::LogRead { slot, after, links, upto } => {
+                self.tell_links(links::Input::LogRead { slot, after, links, upto });
+            }
+            Input::SlotLoaded(slot, hosts) => self.slot_loaded(slot, hosts),
+            Input::Crawl(input) => self.tell_crawl(input),
+        }
+        self.settle();
+        outbox.append(&mut self.outbox);
+    }
+
+    /// When to call again though nothing happened.
+    pub fn deadline(&self) -> Option<Instant> {
+        let land = self.crawl.rights_ref();
+        [
+            self.view.deadline().map(|(at, _)| at),
+            land.claims.deadline().map(|(at, _)| at),
+            land.stewards.deadline().map(|(at, _)| at),
+            self.copies.deadline().map(|(at, _)| at),
+            self.links.deadline().map(|(at, _)| at),
+            self.crawl.deadline().map(|(at, _)| at),
+            land.deadline(),
+            land.opening(self.now),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// The swarm as this peer sees it.
+    pub fn view(&self) -> &Arc<view::View> {
+        &self.seen
+    }
+
+    /// Its claims.
+    pub fn claims(&self) -> &claim::State<K> {
+        &self.crawl.rights_ref().claims
+    }
+
+    /// Its copies of slots.
+    pub fn copies(&self) -> &replica::State<K> {
+        &self.copies
+    }
+
+    /// Its links for others.
+    pub fn links(&self) -> &links::State {
+        &self.links
+    }
+
+    /// Its crawl.
+    pub fn crawl(&self) -> &Agent<impl crate::rights::Rights + use<K>> {
+        &self.crawl
+    }
+
+    /// Whether it serves a slot: admits, fetches, answers.
+    pub fn serves(&self, slot: Slot) -> bool {
+        self.crawl.rights_ref().open.contains(&slot)
+    }
+
+    /// Whether it takes part in the swarm: it neither left nor found a twin.
+    pub fn takes_part(&self) -> bool {
+        self.view.takes_part()
+    }
+
+    fn ticket(&mut self, owner: Owner) -> Ticket {
+        self.tickets += 1;
+        self.writes.insert(Ticket(self.tickets), owner);
+        Ticket(self.tickets)
+    }
+
+    fn misbehaved(&mut self, peer: PeerKey, what: &dyn std::fmt::Debug) {
+        self.outbox.push(Effect::Misbehaved(peer, format!("{what:?}")));
+    }
+}
+
+/// A route to a peer that should hold a slot of which no claim is known: less than every claim.
+fn unclaimed(peer: PeerKey) -> (PeerKey, Token) {
+    (peer, Token { counter: 0, minter: peer })
+}
+
+/// Slots of which something is asked for, in order.
+type SlotSet = BTreeSet<Slot>;

@@ -1,0 +1,95 @@
+//! What the parts were last told of each slot, and what is under way there.
+
+use anthill_protocol::claim::Token;
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::PeerKey;
+use anthill_protocol::replica::Position;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What part this peer has in a slot, as copies were told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    Member,
+    Learner,
+    Released,
+}
+
+/// One slot.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// What copies were last told.
+    pub part: Option<(Part, Token)>,
+    /// Held by this token.
+    pub held: Option<Token>,
+    /// The content is whole and its hosts are being read.
+    pub loading: bool,
+    /// How far claims were told that the copy is.
+    pub position: Option<Position>,
+    /// Who has a whole copy.
+    pub whole: BTreeSet<PeerKey>,
+    /// Permits whose pages are not written yet.
+    pub flights: u32,
+    /// Handing over: by this token.
+    pub drain: Option<Drain>,
+    /// Number of the last change written, and of the last that is synced.
+    pub numbered: u64,
+    pub synced: u64,
+    /// Durable by the present token up to here.
+    pub durable: u64,
+    /// The route last told to links and windows.
+    pub route: Option<(PeerKey, Token)>,
+    /// The lease last told to stewards.
+    pub leased: Option<(Token, anthill_crawler::time::Instant)>,
+}
+
+/// A slot that is being handed over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Drain {
+    /// No window of it is open any more.
+    pub windows: bool,
+    /// Claims were told that it is drained.
+    pub told: bool,
+}
+
+/// All slots that something is known of.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    map: BTreeMap<Slot, State>,
+    /// Whose routes are wanted.
+    pub interest: BTreeSet<Slot>,
+    /// Whose leases stewards want.
+    pub offices: BTreeSet<Slot>,
+    /// Those being handed over.
+    pub draining: BTreeSet<Slot>,
+}
+
+impl Slots {
+    pub fn new(interest: BTreeSet<Slot>) -> Slots {
+        Slots { interest, ..Slots::default() }
+    }
+
+    pub fn of(&mut self, slot: Slot) -> &mut State {
+        self.map.entry(slot).or_default()
+    }
+
+    pub fn get(&self, slot: Slot) -> Option<&State> {
+        self.map.get(&slot)
+    }
+
+    pub fn known(&self) -> Vec<Slot> {
+        self.map.keys().copied().collect()
+    }
+
+    pub fn numbered(&mut self, changes: Vec<(Slot, u64)>) {
+        for (slot, seq) in changes {
+            let state = self.of(slot);
+            state.numbered = state.numbered.max(seq);
+        }
+    }
+
+    pub fn synced(&mut self, slot: Slot, seq: u64) {
+        let state = self.of(slot);
+        state.synced = state.synced.max(seq);
+        state.numbered = state.numbered.max(seq);
+    }
+}

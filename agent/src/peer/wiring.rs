@@ -1,0 +1,499 @@
+//! Who is told what: the effects of each part become inputs of others, or leave the peer.
+
+use super::io::{Change, Effect, Ticket};
+use super::slots::{Drain, Part};
+use super::{Message, Owner, Peer, SlotSet, offers, unclaimed};
+use crate::io as crawl;
+use anthill_protocol::claim::{self, Claim, FORCE_JUMP, Token};
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::{Keys, PeerKey};
+use anthill_protocol::{links, replica, steward, view};
+
+impl<K: Keys + Clone> Peer<K> {
+    pub(super) fn tick(&mut self) {
+        let now = self.now;
+        if self.view.deadline().is_some_and(|(at, _)| at <= now) {
+            self.tell_view(view::Input::Tick);
+        }
+        if self.crawl.rights().claims.deadline().is_some_and(|(at, _)| at <= now) {
+            self.tell_claims(claim::Input::Tick);
+        }
+        if self.copies.deadline().is_some_and(|(at, _)| at <= now) {
+            self.tell_copies(replica::Input::Tick);
+        }
+        if self.links.deadline().is_some_and(|(at, _)| at <= now) {
+            self.tell_links(links::Input::Tick);
+        }
+        if self.crawl.rights().stewards.deadline().is_some_and(|(at, _)| at <= now) {
+            self.tell_stewards(steward::Input::Tick);
+        }
+        for address in self.crawl.rights().take_idle(now) {
+            self.tell_stewards(steward::Input::Idle(address));
+        }
+        if self.crawl.deadline().is_some_and(|(at, _)| at <= now) {
+            self.tell_crawl(crawl::Input::Tick);
+        }
+    }
+
+    pub(super) fn received(&mut self, peer: PeerKey, message: Message) {
+        match message {
+            Message::View(message) => self.tell_view(view::Input::Received(peer, message)),
+            Message::Claim(message) => {
+                let hints: Vec<Slot> = match &message {
+                    claim::Message::Hints(runs) => runs.iter().flat_map(claim::Run::slots).collect(),
+                    _ => Vec::new(),
+                };
+                self.tell_claims(claim::Input::Received(peer, message));
+                hints.into_iter().for_each(|slot| self.reroute(slot));
+            }
+            Message::Replica(message) => self.tell_copies(replica::Input::Received(peer, message)),
+            Message::Links(message) => self.tell_links(links::Input::Received(peer, message)),
+            Message::Steward(message) => self.tell_stewards(steward::Input::Received(peer, message)),
+        }
+    }
+
+    pub(super) fn peer_up(&mut self, peer: PeerKey) {
+        self.tell_view(view::Input::PeerUp(peer));
+        self.tell_claims(claim::Input::PeerUp(peer));
+        self.tell_copies(replica::Input::PeerUp(peer));
+        self.tell_links(links::Input::PeerUp(peer));
+        self.tell_stewards(steward::Input::PeerUp(peer));
+    }
+
+    pub(super) fn peer_down(&mut self, peer: PeerKey) {
+        self.tell_view(view::Input::PeerDown(peer));
+        self.tell_claims(claim::Input::PeerDown(peer));
+        self.tell_copies(replica::Input::PeerDown(peer));
+        self.tell_links(links::Input::PeerDown(peer));
+        self.tell_stewards(steward::Input::PeerDown(peer));
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.leaving = true;
+        self.tell_claims(claim::Input::Leave);
+    }
+
+    pub(super) fn persisted(&mut self, ticket: Ticket, done: bool) {
+        match self.writes.remove(&ticket) {
+            Some(Owner::View(inner)) => self.tell_view(match done {
+                true => view::Input::Persisted(inner),
+                false => view::Input::NotPersisted(inner),
+            }),
+            Some(Owner::Claim(inner)) => self.tell_claims(match done {
+                true => claim::Input::Persisted(inner),
+                false => claim::Input::NotPersisted(inner),
+            }),
+            Some(Owner::Shared(inner)) => self.tell_stewards(match done {
+                true => steward::Input::Persisted(inner),
+                false => steward::Input::NotPersisted(inner),
+            }),
+            None => {}
+        }
+    }
+
+    pub(super) fn applied(&mut self, ticket: replica::Ticket, seq: u64, gained: Vec<crawl::Gain>) {
+        let slot = self.applying.remove(&ticket);
+        if let Some(slot) = slot {
+            self.slots.synced(slot, seq);
+        }
+        self.tell_copies(replica::Input::Applied(ticket, seq));
+        if let Some(slot) = slot {
+            self.place(slot);
+        }
+        if !gained.is_empty() {
+            self.tell_crawl(crawl::Input::Merged(gained));
+        }
+    }
+
+    pub(super) fn tell_view(&mut self, input: view::Input) {
+        let mut out = Vec::new();
+        self.view.handle(self.now, input, &mut out);
+        for effect in out {
+            match effect {
+                view::Effect::Send(to, message) => self.outbox.push(Effect::Send(to, Message::View(message))),
+                view::Effect::Persist(inner, changes) => {
+                    let ticket = self.ticket(Owner::View(inner));
+                    let changes = changes.into_iter().map(Change::View).collect();
+                    self.outbox.push(Effect::Persist(ticket, changes));
+                }
+                view::Effect::Changed => self.viewed(),
+                view::Effect::Twin(_) => self.outbox.push(Effect::Twin),
+                view::Effect::Left => self.outbox.push(Effect::Left),
+                view::Effect::Refused(_) => {}
+                view::Effect::Misbehaved(peer, fault) => self.misbehaved(peer, &fault),
+            }
+        }
+    }
+
+    /// Another view: all who plan by it are told.
+    fn viewed(&mut self) {
+        self.seen = self.view.view();
+        self.tell_claims(claim::Input::View(self.seen.clone()));
+        self.tell_copies(replica::Input::View(self.seen.clone()));
+        for slot in self.slots.known() {
+            self.part(slot);
+        }
+        for slot in self.slots.interest.clone() {
+            self.reroute(slot);
+        }
+    }
+
+    pub(super) fn tell_claims(&mut self, input: claim::Input) {
+        let mut out = Vec::new();
+        self.crawl.rights().claims.handle(self.now, input, &mut out);
+        for effect in out {
+            match effect {
+                claim::Effect::Send(to, message) => {
+                    self.outbox.push(Effect::Send(to, Message::Claim(message)));
+                }
+                claim::Effect::Gossip(message) => {
+                    self.outbox.push(Effect::Broadcast(Message::Claim(message)));
+                }
+                claim::Effect::Persist(records, inner) => self.claims_change(records, inner),
+                claim::Effect::Held { claim, from } => self.held(claim, from),
+                claim::Effect::Lost(slot) => self.lost(slot),
+                claim::Effect::Copy { slot, to } => {
+                    self.tell_copies(replica::Input::Copy(slot, vec![to]));
+                }
+                claim::Effect::Drain(slot) => self.drain(slot),
+                claim::Effect::Resume(slot) => self.resume(slot),
+                claim::Effect::Forced(slot) => self.outbox.push(Effect::Forced(slot)),
+                claim::Effect::Misbehaved(peer, fault) => self.misbehaved(peer, &fault),
+            }
+        }
+    }
+
+    fn claims_change(&mut self, records: Vec<(Slot, claim::Record)>, inner: claim::Ticket) {
+        let slots: Vec<Slot> = records.iter().map(|(slot, _)| *slot).collect();
+        for (slot, record) in &records {
+            // Before a promise can leave: nothing is acknowledged by a lesser token from here on.
+            if let Some(token) = record.highest() {
+                self.tell_copies(replica::Input::Fence(*slot, token));
+                self.place(*slot);
+            }
+        }
+        let ticket = self.ticket(Owner::Claim(inner));
+        let changes = records.into_iter().map(|(slot, r)| Change::Claim(slot, Box::new(r))).collect();
+        self.outbox.push(Effect::Persist(ticket, changes));
+        for slot in slots {
+            self.part(slot);
+            self.reroute(slot);
+        }
+    }
+
+    /// Tells claims how far a copy is.
+    pub(super) fn place(&mut self, slot: Slot) {
+        let position = self.copies.position(slot);
+        let state = self.slots.of(slot);
+        if let Some(position) = position.filter(|at| state.position != Some(*at)) {
+            state.position = Some(position);
+            self.tell_claims(claim::Input::Position(slot, position));
+        }
+    }
+
+    /// Tells copies what part this peer has in a slot that another holds.
+    fn part(&mut self, slot: Slot) {
+        let Some((mint, _)) = self.crawl.rights().claims.claim(slot) else { return };
+        let claim = mint.claim.clone();
+        if claim.holder == self.own {
+            return;
+        }
+        let owners = self.seen.owners(slot, self.config.claim.replicas);
+        let part = match () {
+            () if claim.keeps(&self.own) => Part::Member,
+            () if owners.contains(&self.own) && !self.leaving => Part::Learner,
+            () => Part::Released,
+        };
+        let state = self.slots.of(slot);
+        let nothing = part == Part::Released && state.part.is_none() && state.position.is_none();
+        if nothing || state.part == Some((part, claim.token)) {
+            return;
+        }
+        state.part = Some((part, claim.token));
+        self.tell_copies(match part {
+            Part::Member => replica::Input::Member(claim),
+            Part::Learner => replica::Input::Learn(claim),
+            Part::Released => replica::Input::Released(claim),
+        });
+    }
+
+    fn held(&mut self, claim: Claim, from: Option<(PeerKey, replica::Position)>) {
+        let (slot, token) = (claim.slot, claim.token);
+        let state = self.slots.of(slot);
+        (state.part, state.held, state.durable) = (None, Some(token), 0);
+        state.whole.clear();
+        self.reroute(slot);
+        self.tell_copies(replica::Input::Holding(claim, from));
+        if self.serves(slot) {
+            self.tell_links(links::Input::Held(slot, token));
+        }
+    }
+
+    fn lost(&mut self, slot: Slot) {
+        let state = self.slots.of(slot);
+        (state.held, state.loading, state.drain, state.leased) = (None, false, None, None);
+        self.slots.draining.remove(&slot);
+        let land = self.crawl.rights();
+        land.draining.remove(&slot);
+        if land.open.remove(&slot) {
+            self.tell_crawl(crawl::Input::Lost(SlotSet::from([slot])));
+        }
+        self.tell_links(links::Input::Lost(slot));
+        self.part(slot);
+        self.reroute(slot);
+    }
+
+    fn drain(&mut self, slot: Slot) {
+        let Some(token) = self.slots.of(slot).held else { return };
+        self.slots.of(slot).drain = Some(Drain::default());
+        self.slots.draining.insert(slot);
+        self.crawl.rights().draining.insert(slot);
+        self.tell_stewards(steward::Input::Drain(slot, token));
+    }
+
+    fn resume(&mut self, slot: Slot) {
+        self.slots.of(slot).drain = None;
+        self.slots.draining.remove(&slot);
+        self.crawl.rights().draining.remove(&slot);
+        self.tell_stewards(steward::Input::Resume(slot));
+    }
+
+    pub(super) fn tell_copies(&mut self, input: replica::Input) {
+        let mut out = Vec::new();
+        self.copies.handle(self.now, input, &mut out);
+        for effect in out {
+            match effect {
+                replica::Effect::Send(to, message) => {
+                    self.outbox.push(Effect::Send(to, Message::Replica(message)));
+                }
+                replica::Effect::Apply { ticket, slot, items, record } => {
+                    self.applying.insert(ticket, slot);
+                    self.outbox.push(Effect::Apply { ticket, slot, items, record });
+                }
+                replica::Effect::Delete { ticket, slot } => {
+                    self.outbox.push(Effect::Delete { ticket, slot });
+                }
+                replica::Effect::Read(id, read) => self.outbox.push(Effect::Read(id, read)),
+                replica::Effect::Durable { slot, token, seq } => {
+                    self.slots.of(slot).durable = seq;
+                    self.tell_links(links::Input::Durable { slot, token, seq });
+                }
+                replica::Effect::CaughtUp(slot, token) => self.caught_up(slot, token),
+                replica::Effect::Whole(slot, peer) => {
+                    let whole = &mut self.slots.of(slot).whole;
+                    whole.insert(peer);
+                    let whole = whole.clone();
+                    self.tell_claims(claim::Input::Whole(slot, whole));
+                }
+                replica::Effect::MemberFull(slot, peer) => {
+                    self.outbox.push(Effect::MemberFull(slot, peer));
+                }
+                // A holder that was succeeded hears of it by its next renewal.
+                replica::Effect::Stale(..) => {}
+                replica::Effect::Misbehaved(peer, fault) => self.misbehaved(peer, &fault),
+            }
+        }
+    }
+
+    fn caught_up(&mut self, slot: Slot, token: Token) {
+        self.place(slot);
+        if self.slots.of(slot).held != Some(token) {
+            return;
+        }
+        self.tell_claims(claim::Input::CaughtUp(slot));
+        if !self.serves(slot) && !std::mem::replace(&mut self.slots.of(slot).loading, true) {
+            self.outbox.push(Effect::LoadSlot(slot));
+        }
+    }
+
+    pub(super) fn slot_loaded(&mut self, slot: Slot, hosts: Vec<crawl::StoredHost>) {
+        let state = self.slots.of(slot);
+        let loading = std::mem::replace(&mut state.loading, false);
+        let Some(token) = state.held.filter(|_| loading) else { return };
+        self.crawl.rights().open.insert(slot);
+        self.tell_crawl(crawl::Input::Gained(hosts));
+        self.tell_links(links::Input::Held(slot, token));
+    }
+
+    pub(super) fn tell_links(&mut self, input: links::Input) {
+        let mut out = Vec::new();
+        self.links.handle(self.now, input, &mut out);
+        for effect in out {
+            match effect {
+                links::Effect::Send(to, message) => {
+                    self.outbox.push(Effect::Send(to, Message::Links(message)));
+                }
+                links::Effect::ReadLog { slot, after, limit_bytes } => {
+                    self.outbox.push(Effect::ReadLog { slot, after, limit_bytes });
+                }
+                links::Effect::Persist(cursors) => self.outbox.push(Effect::PersistCursors(cursors)),
+                links::Effect::Sent { slot, fingerprints } => {
+                    self.outbox.push(Effect::LinksSent(slot, fingerprints));
+                }
+                links::Effect::Replay(slot) => self.outbox.push(Effect::LinksReplay(slot)),
+                links::Effect::Trim { slot, upto } => self.outbox.push(Effect::TrimLog(slot, upto)),
+                links::Effect::Slow(slow) => self.outbox.push(Effect::Slow(slow)),
+                links::Effect::Admit { ticket, slot, links, .. } => self.admit(ticket, slot, &links),
+                // A hint of somebody who is not the holder: claims ask for themselves.
+                links::Effect::Hint { .. } => {}
+                links::Effect::Misbehaved(peer, fault) => self.misbehaved(peer, &fault),
+            }
+        }
+    }
+
+    /// Links of others become offers to the crawl.
+    fn admit(&mut self, ticket: u64, slot: Slot, links: &[links::Link]) {
+        let parsed = links.iter().map(|link| offers::offer(link, slot, &self.config.canon));
+        let (fit, unfit): (Vec<_>, Vec<_>) = parsed.partition(Option::is_some);
+        let offers: Vec<crawl::Offer> = fit.into_iter().flatten().collect();
+        if !self.serves(slot) || offers.iter().any(|offer| !self.crawl.knows(offer.crawl)) {
+            return self.tell_links(links::Input::NotAdmitted { ticket });
+        }
+        self.offered.insert(ticket, (slot, u32::try_from(unfit.len()).unwrap_or(u32::MAX)));
+        self.tell_crawl(crawl::Input::Offered(ticket, offers));
+    }
+
+    pub(super) fn tell_stewards(&mut self, input: steward::Input) {
+        let mut out = Vec::new();
+        self.crawl.rights().stewards.handle(self.now, input, &mut out);
+        for effect in out {
+            match effect {
+                steward::Effect::Send(to, message) => {
+                    self.outbox.push(Effect::Send(to, Message::Steward(message)));
+                }
+                steward::Effect::NeedLease(slot) => {
+                    self.slots.offices.insert(slot);
+                    self.tell_claims(claim::Input::Want(slot));
+                }
+                steward::Effect::Drained(slot) => {
+                    self.slots.of(slot).drain.iter_mut().for_each(|drain| drain.windows = true);
+                }
+                steward::Effect::Persist { shared, ticket } => {
+                    let ticket = self.ticket(Owner::Shared(ticket));
+                    self.outbox.push(Effect::Persist(ticket, vec![Change::Shared(shared)]));
+                }
+                steward::Effect::Opened(_) | steward::Effect::Hint { .. } => {}
+                steward::Effect::Misbehaved(peer, fault) => self.misbehaved(peer, &fault),
+            }
+        }
+    }
+
+    pub(super) fn tell_crawl(&mut self, input: crawl::Input) {
+        if let crawl::Input::Committed { commits, .. } = &input {
+            for slot in self.commits.drain(..(*commits as usize).min(self.commits.len())).flatten() {
+                let state = self.slots.of(slot);
+                state.flights = state.flights.saturating_sub(1);
+            }
+        }
+        let mut out = Vec::new();
+        self.crawl.handle(self.now, input, &mut out);
+        for effect in out {
+            match effect {
+                crawl::Effect::Taken(ticket) => {
+                    let Some((slot, rejected)) = self.offered.remove(&ticket) else { continue };
+                    let seq = self.slots.of(slot).numbered;
+                    self.tell_links(links::Input::Admitted { ticket, seq, rejected });
+                }
+                crawl::Effect::Fetch(permit) => {
+                    self.slots.of(permit.host.slot()).flights += 1;
+                    self.outbox.push(Effect::Crawl(crawl::Effect::Fetch(permit)));
+                }
+                crawl::Effect::Commit(commit) => {
+                    // A permit's commit is about the host that was asked.
+                    let asked = commit.permit.and_then(|_| commit.asked);
+                    self.commits.push_back(asked.map(|host| host.slot()));
+                    self.outbox.push(Effect::Crawl(crawl::Effect::Commit(commit)));
+                }
+                other => self.outbox.push(Effect::Crawl(other)),
+            }
+        }
+    }
+
+    /// Somebody here wants to know who holds a slot, from now on.
+    pub(super) fn interest(&mut self, slot: Slot) {
+        if self.slots.interest.insert(slot) {
+            self.reroute(slot);
+        }
+    }
+
+    /// Tells links and windows who holds a slot, if that is news.
+    pub(super) fn reroute(&mut self, slot: Slot) {
+        if !self.slots.interest.contains(&slot) && self.slots.get(slot).is_none_or(|s| s.held.is_none()) {
+            return;
+        }
+        let known = self.crawl.rights().claims.route(slot);
+        let should = || self.seen.should_hold(slot, self.config.claim.replicas).map(unclaimed);
+        let route = known.or_else(should);
+        let state = self.slots.of(slot);
+        if state.route == route {
+            return;
+        }
+        let jumps =
+            |route: Option<(PeerKey, Token)>| route.map_or(0, |(_, token)| token.counter / FORCE_JUMP);
+        let forced = jumps(route) > jumps(state.route);
+        state.route = route;
+        self.tell_links(links::Input::Route(slot, route));
+        if let (true, Some((_, token))) = (forced, route) {
+            self.tell_links(links::Input::Forced(slot, token));
+        }
+        self.tell_stewards(steward::Input::Route(slot, route));
+    }
+
+    /// What follows when all parts have said what they had to say.
+    pub(super) fn settle(&mut self) {
+        let now = self.now;
+        let (slots, addresses) = self.crawl.rights().take_wants();
+        for slot in slots {
+            self.tell_claims(claim::Input::Want(slot));
+        }
+        for (address, delay) in addresses {
+            self.interest(steward::AddressKey::of(address).slot());
+            self.tell_stewards(steward::Input::Want { address, delay, wanted: 1 });
+        }
+        self.renew_offices();
+        self.finish_drains();
+        let granted = match self.crawl.rights().is_waited_for() {
+            true => self.crawl.rights().take_granted(now),
+            false => Vec::new(),
+        };
+        if !granted.is_empty() {
+            self.tell_crawl(crawl::Input::Granted(granted));
+        }
+        if self.leaving && !self.goodbye && self.crawl.rights().claims.left() {
+            self.goodbye = true;
+            self.tell_view(view::Input::Leave);
+        }
+    }
+
+    /// Stewards are told of leases that were renewed.
+    fn renew_offices(&mut self) {
+        for slot in self.slots.offices.clone() {
+            let lease = self.crawl.rights().claims.lease(slot, self.now).filter(|_| self.serves(slot));
+            let state = self.slots.of(slot);
+            if lease == state.leased {
+                continue;
+            }
+            state.leased = lease;
+            if let Some((token, until)) = lease {
+                self.tell_stewards(steward::Input::Lease { slot, token, until });
+            }
+        }
+    }
+
+    /// Tells claims of slots where nothing is left to do before they are handed over: the last page is written and every live
+    /// member of the set has it, so that whoever holds next knows what was fetched.
+    fn finish_drains(&mut self) {
+        for slot in self.slots.draining.clone() {
+            let level = self.copies.is_level(slot, |peer| self.seen.is_live(peer));
+            let state = self.slots.of(slot);
+            let done = state.flights == 0 && state.numbered == state.synced && level;
+            let Some(drain) = state.drain.as_mut().filter(|drain| drain.windows && !drain.told) else {
+                continue;
+            };
+            if done {
+                drain.told = true;
+                self.tell_claims(claim::Input::Drained(slot));
+            }
+        }
+    }
+}
