@@ -5,6 +5,7 @@ pub mod gossip;
 pub mod lease;
 pub mod view;
 pub mod replica;
+pub mod swarm;
 pub mod links;
 
 use crate::run::{Options, Outcome, run};
@@ -49,5 +50,6 @@ pub fn all() -> Vec<Box<dyn Runnable>> {
     all.extend(claim::Variant::ALL.map(|variant| Box::new(claim::Claims(variant)) as Box<dyn Runnable>));
     all.extend(replica::Variant::ALL.map(|variant| Box::new(replica::Replica(variant)) as Box<dyn Runnable>));
     all.extend(links::Variant::ALL.map(|variant| Box::new(links::Links(variant)) as Box<dyn Runnable>));
+    all.extend([swarm::Swarm::Calm, swarm::Swarm::Stormy].map(|one| Box::new(one) as Box<dyn Runnable>));
     all
 }

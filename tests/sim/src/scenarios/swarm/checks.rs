@@ -1,0 +1,149 @@
+//! What must hold of a whole swarm that crawls.
+
+use super::node::{HOST_DELAY, IP_DELAY, Machine};
+use super::{Happened, store, web};
+use crate::check::{Broken, Check, View};
+use crate::node::NodeId;
+use anthill_protocol::key::HostId;
+use anthill_protocol::time::Instant;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Delays of clocks that run half a percent fast, less what rounding costs.
+fn least(delay: Duration) -> Duration {
+    delay - delay / 100
+}
+
+/// One request to a host at a time, and its delay between them; the address's delay between two sendings; whoever sends.
+/// A take-over by force may break it once for each slot.
+#[derive(Default)]
+pub(super) struct Polite {
+    hosts: BTreeMap<HostId, (NodeId, Instant, bool)>,
+    addresses: BTreeMap<IpAddr, (NodeId, Instant)>,
+    forced: bool,
+}
+
+impl Check<Machine> for Polite {
+    fn name(&self) -> &'static str {
+        "polite"
+    }
+
+    fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
+        for event in view.events {
+            match event {
+                Happened::Forced(_) => self.forced = true,
+                Happened::Ended(host) => {
+                    if let Some((by, at, ended)) = self.hosts.get_mut(host)
+                        && *by == view.actor
+                    {
+                        (*at, *ended) = (view.now, true);
+                    }
+                }
+                Happened::Sent { host, address, url, .. } => {
+                    let last = self.hosts.insert(*host, (view.actor, view.now, false));
+                    let elsewhere = self.addresses.insert(*address, (view.actor, view.now));
+                    if self.forced {
+                        continue;
+                    }
+                    if let Some((by, at, ended)) = last {
+                        let lives = view.machine(by).is_some_and(|m| m.node.is_some()) || by == view.actor;
+                        let gap = view.now.since(at);
+                        if (ended || lives) && gap < least(HOST_DELAY) {
+                            let what = format!("{url} is asked for {gap:?} after {by} did (ended: {ended})");
+                            return Err(Broken::new(what, [by, view.actor]));
+                        }
+                        if !ended && by != view.actor && gap < Duration::from_millis(400) && lives {
+                            return Err(Broken::new(format!("{url}: {by} is not done"), [by, view.actor]));
+                        }
+                    }
+                    if let Some((by, at)) = elsewhere
+                        && view.now.since(at) < least(IP_DELAY)
+                    {
+                        let what = format!("{address} is asked {:?} after {by} did", view.now.since(at));
+                        return Err(Broken::new(what, [by, view.actor]));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nobody is said to misbehave: all are honest.
+pub(super) struct Honest;
+
+impl Check<Machine> for Honest {
+    fn name(&self) -> &'static str {
+        "honest"
+    }
+
+    fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
+        let accused = view.events.iter().find(|event| matches!(event, Happened::Accuses(..)));
+        accused.map_or(Ok(()), |event| Err(Broken::new(format!("{} {event}", view.actor), [view.actor])))
+    }
+}
+
+/// In the end every slot is served by one peer, which knows of every page that it was fetched.
+pub(super) struct AllFetched;
+
+impl Check<Machine> for AllFetched {
+    fn name(&self) -> &'static str {
+        "all-fetched"
+    }
+
+    fn at_end(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
+        let mut missing = Vec::new();
+        for slot in web::slots() {
+            let holders: Vec<NodeId> =
+                view.running().filter(|(_, node)| node.peer().serves(slot)).map(|(id, _)| id).collect();
+            let [holder] = holders[..] else {
+                let told: Vec<String> = view
+                    .running()
+                    .map(|(id, node)| format!("{id}: {}", node.peer().claims().describe(slot)))
+                    .collect();
+                let what = format!("slot {} is served by {holders:?}; {}", slot.number(), told.join("\n"));
+                return Err(Broken::new(what, holders));
+            };
+            let Some(machine) = view.machine(holder) else { continue };
+            let pages = web::all().filter(|page| page.host.slot() == slot);
+            let lost = pages.filter(|page| !store::is_done(machine.disk, &page.id));
+            missing.extend(lost.map(|page| (holder, page.url)));
+        }
+        match missing.first() {
+            None => Ok(()),
+            Some((holder, url)) => {
+                let what = format!("{} pages were not fetched, such as {url}, which {holder} holds", missing.len());
+                Err(Broken::new(what, [*holder]))
+            }
+        }
+    }
+}
+
+/// Where nothing goes wrong, nothing is fetched twice.
+pub(super) struct Once {
+    pub most: u32,
+    pub fetched: BTreeMap<String, u32>,
+    pub again: u32,
+}
+
+impl Check<Machine> for Once {
+    fn name(&self) -> &'static str {
+        "once"
+    }
+
+    fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
+        for event in view.events {
+            if let Happened::Sent { url, page: true, .. } = event {
+                let count = self.fetched.entry(url.clone()).or_default();
+                *count += 1;
+                self.again += u32::from(*count > 1);
+                if self.again > self.most {
+                    return Err(Broken::new(format!("{url} is fetched again"), [view.actor]));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! A whole swarm: peers as they are composed, with simulated hands, crawl a small web, while everything goes wrong.
+
+mod checks;
+mod node;
+mod store;
+mod web;
+
+pub use node::{Boot, Machine};
+
+use crate::check::Check;
+use crate::dice::Dice;
+use crate::fault::{FaultKind, Palette};
+use crate::node::NodeId;
+use crate::scenario::{How, Scenario, Start};
+use anthill_protocol::key::{HostId, Slot};
+use anthill_protocol::peer::PeerKey;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// What others can see.
+pub enum Happened {
+    /// A request is sent.
+    Sent {
+        /// To whom.
+        host: HostId,
+        /// Where.
+        address: IpAddr,
+        /// For what.
+        url: String,
+        /// Whether it is for a page.
+        page: bool,
+    },
+    /// The answer of a host has ended.
+    Ended(HostId),
+    /// A slot was taken by force.
+    Forced(Slot),
+    /// It has found that another speaks with its key.
+    Twin,
+    /// It says that somebody misbehaved.
+    Accuses(PeerKey, String),
+}
+
+impl fmt::Display for Happened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Happened::Sent { url, address, .. } => write!(f, "asks {address} for {url}"),
+            Happened::Ended(host) => write!(f, "was answered by {host}"),
+            Happened::Forced(slot) => write!(f, "takes slot {} by force", slot.number()),
+            Happened::Twin => write!(f, "has a twin"),
+            Happened::Accuses(peer, what) => write!(f, "says that {peer} misbehaved: {what}"),
+        }
+    }
+}
+
+/// How much goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Swarm {
+    /// Nothing; machines only come.
+    Calm,
+    /// Everything but what takes slots by force or loses disks.
+    Stormy,
+}
+
+impl Scenario for Swarm {
+    type Node = Machine;
+
+    fn name(&self) -> &'static str {
+        match self {
+            Swarm::Calm => "swarm-calm",
+            Swarm::Stormy => "swarm",
+        }
+    }
+
+    fn about(&self) -> &'static str {
+        match self {
+            Swarm::Calm => "a swarm crawls, and nothing goes wrong: every page once, politely",
+            Swarm::Stormy => "a swarm crawls under faults: every page, politely",
+        }
+    }
+
+    fn machines(&self, dice: &mut Dice) -> u32 {
+        u32::try_from(dice.between(1, 6)).unwrap_or(3)
+    }
+
+    fn phases(&self) -> (Duration, Duration) {
+        match self {
+            Swarm::Calm => (Duration::from_secs(60), Duration::from_secs(180)),
+            Swarm::Stormy => (Duration::from_secs(120), Duration::from_secs(300)),
+        }
+    }
+
+    fn boot(&self, start: &Start) -> Boot {
+        let founds = start.id == NodeId(0) && start.incarnation == 0;
+        Boot { id: start.id, others: start.first.max(start.id.0), founds: founds && start.how == How::First }
+    }
+
+    fn checks(&self) -> Vec<Box<dyn Check<Machine>>> {
+        let most = if *self == Swarm::Calm { 0 } else { u32::MAX };
+        vec![
+            Box::new(checks::Polite::default()),
+            Box::new(checks::Honest),
+            Box::new(checks::Once { most, fetched: BTreeMap::new(), again: 0 }),
+            Box::new(checks::AllFetched),
+        ]
+    }
+
+    fn palette(&self) -> Palette {
+        match self {
+            Swarm::Calm => Palette { machines: 8, ..Palette::calm() },
+            Swarm::Stormy => {
+                let lost = [
+                    FaultKind::EmptyDisk,
+                    FaultKind::Death,
+                    FaultKind::CopiedDisk,
+                    FaultKind::DiskFull,
+                    FaultKind::Suspend,
+                ];
+                let mut palette = Palette::everything().without(&lost);
+                palette.machines = 8;
+                palette
+            }
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! One machine: a peer with simulated hands, which fetch from the simulated web.
+
+use super::store::{self, Queues, Written};
+use super::{Happened, web};
+use crate::dice::Dice;
+use crate::disk::{Disk, DiskFull, Ticket};
+use crate::node::{Ctx, Node, NodeId};
+use anthill_agent::io::{self as crawl, End, Made, PageFacts, Permit, PermitId, Task};
+use anthill_agent::peer::io::{Change, Effect, Input};
+use anthill_agent::peer::{self, Message, Peer, Start};
+use anthill_crawler::frontier;
+use anthill_crawler::record::{CrawlId, Scope};
+use anthill_protocol::key::Slot;
+use anthill_protocol::member::{Address, Transport};
+use anthill_protocol::peer::testing::Keyring;
+use anthill_protocol::peer::{Keys, PeerKey};
+use anthill_protocol::placement::Key;
+use anthill_protocol::time::Instant;
+use anthill_protocol::wire::{decode, encode};
+use anthill_protocol::{claim, links, replica, steward, view};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+const KEY: &[u8] = b"key";
+/// From one try to find others to the next.
+const LOOKING: Duration = Duration::from_secs(5);
+/// The crawl that all know.
+const CRAWL: CrawlId = CrawlId(1);
+/// Between the end of a response and the next request of its host.
+pub const HOST_DELAY: Duration = Duration::from_millis(500);
+/// Between two requests to an address.
+pub const IP_DELAY: Duration = Duration::from_millis(100);
+
+/// With what a process is started.
+pub struct Boot {
+    /// The machine.
+    pub id: NodeId,
+    /// Machines that there have been.
+    pub others: u32,
+    /// It founds the swarm.
+    pub founds: bool,
+}
+
+/// What a write is of.
+enum Writing {
+    Records(peer::io::Ticket),
+    Copy(replica::Ticket, Slot, u64, Vec<crawl::Gain>),
+    Commit(Written),
+    Promoted(Written),
+    /// A permit is on disk: the request may be made.
+    Permit(Permit),
+    Nothing,
+}
+
+/// Something that the hands do later.
+enum Later {
+    Tell(Box<Input>),
+    Send(Permit),
+    Answer(PermitId, String),
+}
+
+/// One process.
+pub struct Machine {
+    peer: Peer<Keyring>,
+    number: u64,
+    me: NodeId,
+    others: u32,
+    dice: Dice,
+    open: BTreeMap<PeerKey, NodeId>,
+    queues: Queues,
+    writes: BTreeMap<Ticket, Writing>,
+    synced: BTreeMap<Slot, u64>,
+    later: BTreeMap<(Instant, u64), Later>,
+    permits: BTreeMap<PermitId, Permit>,
+    count: u64,
+    look_at: Instant,
+    begun: bool,
+    key_written: bool,
+    left: bool,
+    stopped: bool,
+}
+
+fn address(of: NodeId) -> Address {
+    let [_, a, b, c] = of.0.to_be_bytes();
+    Address::Direct { ip: IpAddr::V4(Ipv4Addr::new(10, a, b, c)), port: 4_000, transport: Transport::Tcp }
+}
+
+fn config() -> peer::Config {
+    let slots = web::slots();
+    let frontier = frontier::Config {
+        host_delay: HOST_DELAY,
+        ip_delay: IP_DELAY,
+        max_in_flight: 8,
+        ..frontier::Config::default()
+    };
+    peer::Config {
+        crawl: anthill_agent::Config { frontier, revisit: None, ..anthill_agent::Config::default() },
+        view: view::Config::of(Key::of_swarm("simulated")),
+        claim: claim::Config { slots, ..claim::Config::default() },
+        replica: replica::Config {
+            compare_every: Duration::from_secs(60),
+            keep: Duration::from_secs(30),
+            confirm_every: Duration::from_secs(5),
+            ..replica::Config::default()
+        },
+        links: links::Config::default(),
+        steward: steward::Config::default(),
+        canon: anthill_crawler::canon::Rules::default(),
+    }
+}
+
+impl Machine {
+    /// The peer.
+    pub fn peer(&self) -> &Peer<Keyring> {
+        &self.peer
+    }
+
+    /// Its name.
+    pub fn key(&self) -> PeerKey {
+        Keyring::numbered(self.number).own()
+    }
+
+    fn at(&mut self, at: Instant, what: Later) {
+        self.count += 1;
+        self.later.insert((at, self.count), what);
+    }
+
+    fn tell(&mut self, ctx: &mut Ctx<'_, Happened>, input: Input) {
+        let mut out = Vec::new();
+        self.peer.handle(ctx.now(), input, &mut out);
+        for effect in out {
+            self.perform(ctx, effect);
+        }
+    }
+
+    fn soon(&mut self, ctx: &Ctx<'_, Happened>, most: Duration, input: Input) {
+        let at = ctx.now() + self.dice.span(Duration::ZERO, most);
+        self.at(at, Later::Tell(Box::new(input)));
+    }
+
+    fn send(&mut self, ctx: &mut Ctx<'_, Happened>, peer: PeerKey, message: &Message) {
+        let known = || match self.peer.view().member(&peer)?.record.addresses.first()? {
+            Address::Direct { ip: IpAddr::V4(v4), .. } => {
+                let [_, a, b, c] = v4.octets();
+                Some(NodeId(u32::from_be_bytes([0, a, b, c])))
+            }
+            _ => None,
+        };
+        let Some(to) = self.open.get(&peer).copied().or_else(known).filter(|to| *to != self.me) else { return };
+        ctx.send(to, message.kind(), [self.key().0.as_slice(), &message.encode()].concat());
+    }
+
+    fn perform(&mut self, ctx: &mut Ctx<'_, Happened>, effect: Effect) {
+        let ms = Duration::from_millis;
+        match effect {
+            Effect::Send(to, message) => self.send(ctx, to, &message),
+            Effect::Broadcast(message) => {
+                let peers: Vec<PeerKey> = self.peer.view().members().map(|(peer, _)| *peer).collect();
+                peers.into_iter().for_each(|peer| self.send(ctx, peer, &message));
+            }
+            Effect::Persist(ticket, changes) => {
+                let mut batch: Vec<_> = changes.into_iter().map(record).collect();
+                if !self.key_written {
+                    batch.push((KEY.to_vec(), Some(self.number.to_le_bytes().to_vec())));
+                }
+                let written = ctx.write(batch, true);
+                self.writes.insert(written, Writing::Records(ticket));
+            }
+            Effect::PersistCursors(cursors) => self.write(ctx, store::cursors(cursors), false, Writing::Nothing),
+            Effect::Apply { ticket, slot, items, record } => {
+                let (batch, head, gained) = self.queues.merge(ctx.disk(), slot, items, record);
+                self.write(ctx, batch, true, Writing::Copy(ticket, slot, head, gained));
+            }
+            Effect::Delete { ticket, slot } => {
+                let batch = store::delete(ctx.disk(), slot);
+                self.synced.insert(slot, 0);
+                self.write(ctx, batch, true, Writing::Copy(ticket, slot, 0, Vec::new()));
+            }
+            Effect::Read(id, what) => {
+                let slot = match &what {
+                    replica::Read::Changes { slot, .. }
+                    | replica::Read::Keys { slot, .. }
+                    | replica::Read::Range { slot, .. }
+                    | replica::Read::Items { slot, .. }
+                    | replica::Read::Digest(slot) => *slot,
+                };
+                let synced = self.synced.get(&slot).copied().unwrap_or(0);
+                let answer = store::read(ctx.disk(), what, synced);
+                self.soon(ctx, ms(4), Input::Read(id, answer));
+            }
+            Effect::ReadLog { slot, after, limit_bytes } => {
+                let (links, upto) = store::read_log(ctx.disk(), slot, after, limit_bytes);
+                self.soon(ctx, ms(4), Input::LogRead { slot, after, links, upto });
+            }
+            Effect::TrimLog(slot, upto) => {
+                let batch = store::trim(ctx.disk(), slot, upto);
+                self.write(ctx, batch, false, Writing::Nothing);
+            }
+            Effect::LoadSlot(slot) => {
+                let hosts = self.queues.open(ctx.disk(), slot);
+                self.soon(ctx, ms(1), Input::SlotLoaded(slot, hosts));
+            }
+            Effect::Crawl(effect) => self.crawl(ctx, effect),
+            Effect::Forced(slot) => ctx.log(Happened::Forced(slot)),
+            Effect::Twin => {
+                self.stopped = true;
+                ctx.log(Happened::Twin);
+            }
+            Effect::Left => self.left = true,
+            Effect::Misbehaved(peer, what) => ctx.log(Happened::Accuses(peer, what)),
+            Effect::LinksSent(..) | Effect::LinksReplay(_) | Effect::Slow(_) | Effect::MemberFull(..) => {}
+        }
+    }
+
+    fn write(&mut self, ctx: &mut Ctx<'_, Happened>, batch: crate::disk::Batch, sync: bool, what: Writing) {
+        let ticket = ctx.write(batch, sync);
+        self.writes.insert(ticket, what);
+    }
+
+    fn crawl(&mut self, ctx: &mut Ctx<'_, Happened>, effect: crawl::Effect) {
+        let ms = Duration::from_millis;
+        match effect {
+            crawl::Effect::Resolve { host, name } => {
+                let result = match web::address(&name) {
+                    Some(ip) => Ok((ip, true)),
+                    None => Err(crawl::ResolveFailure::NoSuchName),
+                };
+                let input = crawl::Input::Resolved { host, result, ttl: Duration::from_secs(300) };
+                self.soon(ctx, ms(50), Input::Crawl(input));
+            }
+            crawl::Effect::LoadHost(host) => {
+                let record = store::host_record(ctx.disk(), &host);
+                let input = crawl::Input::HostLoaded { host, record };
+                self.at(ctx.now(), Later::Tell(Box::new(Input::Crawl(input))));
+            }
+            crawl::Effect::LoadFront { host, level, after, limit, robots } => {
+                let (items, more) = self.queues.front(host, level, after, limit);
+                let robots = robots.then(|| store::robots(ctx.disk(), &host));
+                let input = crawl::Input::FrontLoaded { host, level, items, more, robots };
+                self.at(ctx.now(), Later::Tell(Box::new(Input::Crawl(input))));
+            }
+            crawl::Effect::Fetch(permit) => {
+                let batch = vec![(store::permit_key(permit.id.0), Some(permit.host.bytes().to_vec()))];
+                self.write(ctx, batch, false, Writing::Permit(permit));
+            }
+            crawl::Effect::Commit(commit) => {
+                let written = self.queues.commit(ctx.disk(), *commit);
+                let batch = written.batch.clone();
+                self.write(ctx, batch, true, Writing::Commit(written));
+            }
+            crawl::Effect::PromoteDue(now, limit) => {
+                let written = self.queues.promote(ctx.disk(), now, limit);
+                let batch = written.batch.clone();
+                self.write(ctx, batch, true, Writing::Promoted(written));
+            }
+            crawl::Effect::Taken(_) => unreachable!("the peer keeps it"),
+        }
+    }
+
+    /// The moment of sending.
+    fn fetch(&mut self, ctx: &mut Ctx<'_, Happened>, permit: Permit) {
+        if ctx.now() >= permit.not_after {
+            let (id, at) = (permit.id, ctx.now());
+            let ended = crawl::Input::Ended { permit: id, at, end: End::Expired, remote: None };
+            self.tell(ctx, Input::Crawl(ended));
+            self.made(ctx, id, Made::Nothing(String::new()), Vec::new());
+            return;
+        }
+        let page = matches!(permit.task, Task::Entry(_));
+        ctx.log(Happened::Sent { host: permit.host, address: permit.address, url: permit.url.clone(), page });
+        let at = ctx.now() + self.dice.span(Duration::from_millis(5), Duration::from_millis(400));
+        let (id, url) = (permit.id, permit.url.clone());
+        self.permits.insert(id, permit);
+        self.at(at, Later::Answer(id, url));
+    }
+
+    fn answer(&mut self, ctx: &mut Ctx<'_, Happened>, id: PermitId, url: &str) {
+        let now = ctx.now();
+        let links = web::links(url);
+        if let Some(permit) = self.permits.remove(&id) {
+            ctx.log(Happened::Ended(permit.host));
+            if permit.report_first_byte {
+                self.tell(ctx, Input::Crawl(crawl::Input::FirstByte(id, now)));
+            }
+        }
+        let status = if links.is_some() { 200 } else { 404 };
+        let end = End::Response { status, retry_after: None, bytes: 100 };
+        self.tell(ctx, Input::Crawl(crawl::Input::Ended { permit: id, at: now, end, remote: None }));
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&blake3::hash(url.as_bytes()).as_bytes()[..16]);
+        let made = match &links {
+            Some(_) => Made::Page(Box::new(PageFacts { digest, ..PageFacts::default() })),
+            None => Made::Nothing("404".into()),
+        };
+        self.made(ctx, id, made, links.unwrap_or_default());
+    }
+
+    fn made(&mut self, ctx: &mut Ctx<'_, Happened>, permit: PermitId, made: Made, links: Vec<crawl::FoundLink>) {
+        let input = crawl::Input::Made { permit, made, links, previous: None };
+        self.soon(ctx, Duration::from_millis(20), Input::Crawl(input));
+    }
+
+    fn written(&mut self, ctx: &mut Ctx<'_, Happened>, written: Written, promoted: bool) {
+        let Written { numbered, logged, gained, admitted, .. } = written;
+        for (slot, seq) in &numbered {
+            let synced = self.synced.entry(*slot).or_default();
+            *synced = (*synced).max(*seq);
+        }
+        self.tell(ctx, Input::Numbered(numbered.clone()));
+        if !logged.is_empty() {
+            self.tell(ctx, Input::Logged(logged));
+        }
+        let next_due = self.queues.next_due();
+        let commits = u32::from(!promoted);
+        let committed = crawl::Input::Committed { commits, gained, admitted, next_due, promoted };
+        self.tell(ctx, Input::Crawl(committed));
+        self.tell(ctx, Input::Synced(numbered));
+    }
+
+    /// Machines are tried at which somebody may be.
+    fn look(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        let knows = self.peer.view().members().count() > 1;
+        self.look_at = ctx.now() + if knows { LOOKING * 12 } else { LOOKING };
+        for _ in 0..self.others.min(if knows { 1 } else { 3 }) {
+            let to = NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0));
+            if to != self.me {
+                ctx.send(to, "hello", self.key().0.to_vec());
+            }
+        }
+    }
+
+    fn begin(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        self.begun = true;
+        let interrupted: Vec<_> = ctx
+            .disk()
+            .range(b"p")
+            .filter_map(|(_, host)| anthill_protocol::key::HostId::from_slice(host))
+            .collect();
+        let start = crawl::Input::Start {
+            hosts: Vec::new(),
+            interrupted,
+            crawls: Vec::new(),
+            entered: Vec::new(),
+            next_due: None,
+        };
+        self.tell(ctx, Input::Crawl(start));
+        let first = self.me == NodeId(0) && ctx.disk().range(b"i").next().is_none();
+        let seeds = if first { vec![web::seed()] } else { Vec::new() };
+        let spec = crawl::CrawlSpec { seeds, scope: Scope::Any, ..crawl::CrawlSpec::default() };
+        self.tell(ctx, Input::Crawl(crawl::Input::Crawl(CRAWL, spec)));
+    }
+}
+
+fn record(change: Change) -> (Vec<u8>, Option<Vec<u8>>) {
+    match change {
+        Change::View(view::Change::Put(stored)) => {
+            ([b"v", stored.key().bytes().as_slice()].concat(), Some(encode(&*stored)))
+        }
+        Change::View(view::Change::Forget(key)) => ([b"v", key.bytes().as_slice()].concat(), None),
+        Change::Claim(slot, record) => {
+            ([b"m".as_slice(), &slot.number().to_be_bytes()].concat(), Some(encode(&*record)))
+        }
+        Change::Shared(shared) => (b"w".to_vec(), Some(vec![u8::from(shared)])),
+    }
+}
+
+impl Node for Machine {
+    type Boot = Boot;
+    type Event = Happened;
+
+    fn boot(boot: Boot, disk: &Disk, now: Instant, seed: u64) -> Machine {
+        let kept = disk.get(KEY).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
+        let number = kept.unwrap_or(u64::from(boot.id.0));
+        let slots = web::slots();
+        let claims = disk.range(b"m").filter_map(|(key, bytes)| {
+            let slot = Slot::new(u16::from_be_bytes(key[1..].try_into().ok()?))?;
+            Some((slot, decode::<claim::Record>(bytes).ok()?))
+        });
+        let start = Start {
+            description: view::Description { addresses: vec![address(boot.id)], dialable: true, tokens: 64 },
+            founder: boot.founds,
+            view: disk.range(b"v").filter_map(|(_, bytes)| decode(bytes).ok()).collect(),
+            claims: claims.collect(),
+            copies: store::records(disk),
+            links: store::logs(disk, &slots),
+            shared: disk.get(b"w").is_some_and(|bytes| bytes == [1]),
+        };
+        let bytes = blake3::hash(&seed.to_le_bytes());
+        let keys = Keyring::numbered(number);
+        let peer = Peer::new(config(), keys, *bytes.as_bytes(), now, start).expect("a right description");
+        Machine {
+            peer,
+            number,
+            me: boot.id,
+            others: boot.others,
+            dice: Dice::new(seed, "swarm"),
+            open: BTreeMap::new(),
+            queues: Queues::default(),
+            writes: BTreeMap::new(),
+            synced: slots.iter().map(|slot| (*slot, store::head(disk, *slot))).collect(),
+            later: BTreeMap::new(),
+            permits: BTreeMap::new(),
+            count: 0,
+            look_at: now,
+            begun: false,
+            key_written: kept.is_some(),
+            left: false,
+            stopped: false,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if !self.begun {
+            return Some(Instant::ZERO);
+        }
+        let later = self.later.keys().next().map(|(at, _)| *at);
+        [self.peer.deadline(), later, Some(self.look_at)].into_iter().flatten().min()
+    }
+
+    fn label(&self) -> &'static str {
+        let slots = web::slots();
+        let serves = slots.iter().filter(|slot| self.peer.serves(**slot)).count();
+        let holds = slots.iter().filter(|slot| self.peer.claims().holds(**slot)).count();
+        match (self.stopped || self.left, self.peer.view().settled(), serves, holds) {
+            (true, ..) => "stopped",
+            (_, false, ..) => "settling",
+            (_, _, 0, 0) => "idle",
+            (_, _, serves, holds) if serves < holds => "catching up",
+            _ => "serving",
+        }
+    }
+
+    fn tick(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        if !self.begun {
+            self.begin(ctx);
+        }
+        if self.look_at <= ctx.now() {
+            self.look(ctx);
+        }
+        while let Some(entry) = self.later.first_entry().filter(|entry| entry.key().0 <= ctx.now()) {
+            match entry.remove() {
+                Later::Tell(input) => self.tell(ctx, *input),
+                Later::Send(permit) => self.fetch(ctx, permit),
+                Later::Answer(id, url) => self.answer(ctx, id, &url),
+            }
+        }
+        self.tell(ctx, Input::Tick);
+    }
+
+    fn message(&mut self, ctx: &mut Ctx<'_, Happened>, from: NodeId, bytes: &[u8]) {
+        let Some((key, bytes)) = bytes.split_first_chunk::<32>() else { return };
+        let peer = PeerKey(*key);
+        if self.stopped || self.left || peer == self.key() {
+            return;
+        }
+        if self.open.insert(peer, from) != Some(from) {
+            self.tell(ctx, Input::PeerUp(peer));
+        }
+        if bytes.is_empty() {
+            return;
+        }
+        match Message::decode(bytes) {
+            Ok(message) => self.tell(ctx, Input::Received(peer, message)),
+            Err(error) => panic!("a message that is not understood: {error}"),
+        }
+    }
+
+    fn completed(&mut self, ctx: &mut Ctx<'_, Happened>, ticket: Ticket, result: Result<(), DiskFull>) {
+        let Some(write) = self.writes.remove(&ticket) else { return };
+        let done = result.is_ok();
+        match write {
+            Writing::Records(ticket) => {
+                self.key_written |= done;
+                self.tell(ctx, if done { Input::Persisted(ticket) } else { Input::NotPersisted(ticket) });
+            }
+            Writing::Copy(ticket, slot, head, gained) => {
+                if done {
+                    let synced = self.synced.entry(slot).or_default();
+                    *synced = if head == 0 { 0 } else { (*synced).max(head) };
+                    self.tell(ctx, Input::Applied(ticket, head, gained));
+                } else {
+                    self.tell(ctx, Input::NotApplied(ticket));
+                }
+            }
+            Writing::Commit(written) if done => self.written(ctx, written, false),
+            Writing::Promoted(written) if done => self.written(ctx, written, true),
+            Writing::Permit(permit) => {
+                let slow = self.dice.chance(crate::dice::MILLION / 50);
+                let most = Duration::from_millis(if slow { 4_000 } else { 30 });
+                let at = ctx.now() + self.dice.span(Duration::ZERO, most);
+                self.at(at, Later::Send(permit));
+            }
+            Writing::Commit(_) | Writing::Promoted(_) | Writing::Nothing => {}
+        }
+    }
+
+    fn broken(&mut self, ctx: &mut Ctx<'_, Happened>, with: NodeId) {
+        let broken: Vec<PeerKey> = self.open.iter().filter(|(_, at)| **at == with).map(|(p, _)| *p).collect();
+        for peer in broken {
+            self.open.remove(&peer);
+            self.tell(ctx, Input::PeerDown(peer));
+        }
+    }
+
+    fn leave(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        self.tell(ctx, Input::Leave);
+    }
+
+    fn left(&self) -> bool {
+        self.left || self.stopped
+    }
+}
