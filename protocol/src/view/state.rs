@@ -243,7 +243,10 @@ impl<K: Keys> State<K> {
             Input::PeerUp(peer) => self.peer_up(now, peer, out),
             Input::PeerDown(peer) => {
                 self.up.remove(&peer);
-                self.doubt(now, peer, Duration::ZERO);
+                match self.prober.ask_again(&peer) {
+                    Some(due) => self.ping(now, due, out),
+                    None => self.doubt(now, peer, Duration::ZERO),
+                }
             }
             Input::Found(records) => self.found(now, records, out),
             Input::Describe(description) => match self.own.describe(description, now) {
