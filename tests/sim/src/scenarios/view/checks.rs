@@ -24,13 +24,12 @@ const TWINS: Duration = Duration::from_secs(60);
 #[derive(Default)]
 struct Wellness {
     looked_at: Instant,
-    began: Option<Instant>,
+    met: BTreeMap<NodeId, Instant>,
     ill: BTreeMap<(NodeId, NodeId), Instant>,
 }
 
 impl Wellness {
     fn look(&mut self, view: &View<'_, Member>) -> bool {
-        self.began.get_or_insert(view.now);
         if view.now < self.looked_at + GLANCE {
             return false;
         }
@@ -38,6 +37,7 @@ impl Wellness {
         let machines: Vec<Machine<'_, Member>> = view.machines().collect();
         let acts = |m: &Machine<'_, Member>| m.node.is_some() && !m.paused;
         for (place, one) in machines.iter().enumerate() {
+            self.met.entry(one.id).or_insert(view.now);
             for other in &machines[..place] {
                 let hear = view.hears(one.id, other.id) && view.hears(other.id, one.id);
                 if !acts(one) || !acts(other) || !hear {
@@ -49,8 +49,10 @@ impl Wellness {
     }
 
     fn is_well(&self, one: NodeId, other: NodeId, now: Instant, long: Duration) -> bool {
-        let last = self.ill.get(&(one.min(other), one.max(other))).copied().or(self.began);
-        last.is_none_or(|last| now >= last + long)
+        let (ill, met) = (self.ill.get(&(one.min(other), one.max(other))), |id| self.met.get(&id).copied());
+        let last = met(one).max(met(other)).max(ill.copied());
+        let known = met(one).is_some() && met(other).is_some();
+        known && last.is_some_and(|last| now >= last + long)
     }
 }
 
