@@ -34,7 +34,11 @@ impl<K: Keys> State<K> {
     pub(super) fn tick_probes(&mut self, now: Instant, out: &mut Vec<Effect>) {
         for due in self.prober.due(now, &self.config) {
             match due {
-                Due::AskOthers(peer, nonce) => self.ask_others(peer, nonce, out),
+                Due::AskOthers(peer, nonce) => {
+                    self.ask_others(peer, nonce, out);
+                    // The question itself may have been lost with a stream.
+                    self.ping(now, Due::Ping(peer, nonce), out);
+                }
                 Due::Failed(peer, started) => self.failed(now, peer, started),
                 Due::Ping(..) => {}
             }
@@ -97,7 +101,7 @@ impl<K: Keys> State<K> {
         if started < self.fit_at {
             return;
         }
-        let fit = self.is_fit(&peer, started);
+        let fit = self.is_fit(&peer, started - self.config.probe_every);
         let others = self.others();
         let restate = self.config.witness_fresh / 2;
         let Some(known) = self.book.get_mut(&peer) else { return };
@@ -220,7 +224,6 @@ impl<K: Keys> State<K> {
         let Some(known) = self.book.get_mut(&peer) else { return };
         (known.status, known.since, known.failed_since) = (Status::Down, now, None);
         self.prober.forget(&peer);
-        self.rumors.forget_witnesses_of(&peer);
         self.primary.lost(&peer);
         self.unheard.remove(&peer);
         self.session.take_if(|session| session.peer == peer);

@@ -13,6 +13,8 @@ use std::time::Duration;
 const MAX_FLIGHTS: usize = 256;
 /// Probes made for others at a time. Further ones are not made.
 const MAX_RELAYED: usize = 256;
+/// How often a question is asked again in one probe.
+const MAX_AGAIN: u32 = 3;
 /// Probes whose late answers are understood.
 const MAX_ASKED: usize = 4_096;
 
@@ -25,6 +27,8 @@ struct Flight {
     relays: Option<BTreeSet<PeerKey>>,
     /// A failure says nothing: the member is down anyway.
     hopeless: bool,
+    /// How often it was asked again because a stream broke.
+    again: u32,
 }
 
 /// A probe for another.
@@ -107,8 +111,16 @@ impl Prober {
             self.asked_at.pop_first();
         }
         self.soon.remove(&peer);
-        self.flights.insert(peer, Flight { nonce: self.nonce, started: now, relays: None, hopeless });
+        self.flights.insert(peer, Flight { nonce: self.nonce, started: now, relays: None, hopeless, again: 0 });
         Due::Ping(peer, self.nonce)
+    }
+
+    /// The stream with a member broke, and with it the question may be lost: it is asked again, a few times. A machine without
+    /// a process breaks each stream at once.
+    pub fn ask_again(&mut self, peer: &PeerKey) -> Option<Due> {
+        let flight = self.flights.get_mut(peer).filter(|flight| flight.again < MAX_AGAIN)?;
+        flight.again += 1;
+        Some(Due::Ping(*peer, flight.nonce))
     }
 
     /// The next member of the round; a new round of `members` if this one is over.

@@ -54,6 +54,11 @@ impl Rumors {
         self.told.retain(|rumor, _| !matches!(rumor, Rumor::Witness(_, of) if of == subject));
     }
 
+    /// What has been told for long enough.
+    pub fn forget_old(&mut self, now: Instant) {
+        self.told.retain(|_, told| told.until > now);
+    }
+
     pub fn is_empty(&self) -> bool {
         self.told.is_empty()
     }
@@ -67,7 +72,7 @@ impl Rumors {
         look_up: impl Fn(&Rumor, &mut News),
     ) -> News {
         let mut news = News::default();
-        self.told.retain(|_, told| told.until > now);
+        self.forget_old(now);
         if self.told.is_empty() {
             return news;
         }

@@ -243,7 +243,10 @@ impl<K: Keys> State<K> {
             Input::PeerUp(peer) => self.peer_up(now, peer, out),
             Input::PeerDown(peer) => {
                 self.up.remove(&peer);
-                self.doubt(now, peer, Duration::ZERO);
+                match self.prober.ask_again(&peer) {
+                    Some(due) => self.ping(now, due, out),
+                    None => self.doubt(now, peer, Duration::ZERO),
+                }
             }
             Input::Found(records) => self.found(now, records, out),
             Input::Describe(description) => match self.own.describe(description, now) {
@@ -387,6 +390,7 @@ impl<K: Keys> State<K> {
     }
 
     fn gossip(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.rumors.forget_old(now);
         for peer in self.pick(self.config.fanout, |_| true) {
             let news = self.news(now, super::message::MAX_NEWS);
             if !news.is_empty() {
@@ -540,8 +544,9 @@ impl<K: Keys> State<K> {
         let neighbours =
             self.book.members().keys().filter(|peer| live(peer)).count().min(super::compare::NEIGHBOURS);
         let compared = self.compared.iter().filter(|peer| live(peer)).count();
-        let alone = self.book.members().is_empty();
-        self.unheard.is_empty() && compared >= neighbours && !(alone && self.expects_others)
+        let is_swarm = || self.primary.last().is_some_and(|last| last.members == [self.own.peer()]);
+        let is_lost = self.book.members().is_empty() && self.expects_others && !is_swarm();
+        self.unheard.is_empty() && compared >= neighbours && !is_lost
     }
 
     /// The view to settle on: all that are not down, if nobody is in doubt.

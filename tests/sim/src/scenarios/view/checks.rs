@@ -15,14 +15,17 @@ const GLANCE: Duration = Duration::from_millis(500);
 /// How long two machines must have been well before one must not hold the other for down: probes fail, and suspicions that are
 /// older than that are over.
 const WELL: Duration = Duration::from_secs(45);
+/// Machines that may make another down for somebody that reaches it.
+const WITNESSES: usize = 3;
 /// How long two processes with one key may both take part, if all hear both.
 const TWINS: Duration = Duration::from_secs(60);
 
-/// Since when each machine has run without interruption, and heard all others, and they it.
+/// When each two machines last did not hear each other, or one of them stood still.
 #[derive(Default)]
 struct Wellness {
     looked_at: Instant,
-    since: BTreeMap<NodeId, Instant>,
+    met: BTreeMap<NodeId, Instant>,
+    ill: BTreeMap<(NodeId, NodeId), Instant>,
 }
 
 impl Wellness {
@@ -31,27 +34,32 @@ impl Wellness {
             return false;
         }
         self.looked_at = view.now;
-        let running: Vec<Machine<'_, Member>> = view.machines().filter(|m| m.node.is_some()).collect();
-        let mut well = BTreeMap::new();
-        for m in running.iter().filter(|m| !m.paused) {
-            let hears = |other: &Machine<'_, Member>| view.hears(m.id, other.id) && view.hears(other.id, m.id);
-            if running.iter().all(hears) {
-                well.insert(m.id, self.since.get(&m.id).copied().unwrap_or(view.now));
+        let machines: Vec<Machine<'_, Member>> = view.machines().collect();
+        let acts = |m: &Machine<'_, Member>| m.node.is_some() && !m.paused;
+        for (place, one) in machines.iter().enumerate() {
+            self.met.entry(one.id).or_insert(view.now);
+            for other in &machines[..place] {
+                let hear = view.hears(one.id, other.id) && view.hears(other.id, one.id);
+                if !acts(one) || !acts(other) || !hear {
+                    self.ill.insert((other.id, one.id), view.now);
+                }
             }
         }
-        self.since = well;
         true
     }
 
-    fn is_well(&self, id: NodeId, now: Instant, long: Duration) -> bool {
-        self.since.get(&id).is_some_and(|since| now >= *since + long)
+    fn is_well(&self, one: NodeId, other: NodeId, now: Instant, long: Duration) -> bool {
+        let (ill, met) = (self.ill.get(&(one.min(other), one.max(other))), |id| self.met.get(&id).copied());
+        let last = met(one).max(met(other)).max(ill.copied());
+        let known = met(one).is_some() && met(other).is_some();
+        known && last.is_some_and(|last| now >= last + long)
     }
 }
 
-/// Nobody who is up and hears all, as all hear it, is held for down. `seen`: all that goes wrong can be seen from here; else this
-/// holds in the quiet phase.
+/// Who hears another, as it hears them, does not hold it for down, but for the word of three that do not. `seen`: all that goes
+/// wrong can be seen from here; else this holds in the quiet phase.
 pub struct NobodyFalselyDown {
-    pub seen: bool,
+    seen: bool,
     well: Wellness,
     quiet_since: Option<Instant>,
 }
@@ -77,12 +85,12 @@ impl Check<Member> for NobodyFalselyDown {
         }
         for event in view.events {
             let Event::Down(peer) = event else { continue };
-            let is_well = |id| self.well.is_well(id, view.now, WELL);
-            let subject = view.running().find(|(id, node)| node.key() == *peer && node.takes_part() && is_well(*id));
-            if let Some((id, _)) = subject
-                && is_well(view.actor)
-            {
-                let what = format!("{} holds {id} ({peer}) for down, which is well, as it is", view.actor);
+            let subject = view.running().find(|(_, node)| node.key() == *peer && node.takes_part());
+            let Some((id, _)) = subject else { continue };
+            let is_well = |other| self.well.is_well(id, other, view.now, WELL);
+            let others = view.running().filter(|(other, _)| *other != id && *other != view.actor);
+            if is_well(view.actor) && others.filter(|(other, _)| !is_well(*other)).count() < WITNESSES {
+                let what = format!("{} holds {id} ({peer}) for down, which it hears", view.actor);
                 return Err(Broken::new(what, [view.actor, id]));
             }
         }
@@ -137,7 +145,9 @@ impl Check<Member> for NoTwins {
             by_key.entry(node.key()).or_default().push(id);
         }
         by_key.retain(|_, ids| ids.len() > 1 && ids.len() < others);
-        by_key.retain(|_, ids| ids.iter().all(|id| self.well.is_well(*id, view.now, TWINS)));
+        let all: Vec<NodeId> = view.running().map(|(id, _)| id).collect();
+        let is_well = |id: NodeId| all.iter().all(|o| *o == id || self.well.is_well(id, *o, view.now, TWINS));
+        by_key.retain(|_, ids| ids.iter().all(|id| is_well(*id)));
         self.both.retain(|key, _| by_key.contains_key(key));
         for (key, ids) in by_key {
             let since = *self.both.entry(key).or_insert(view.now);
@@ -252,20 +262,21 @@ impl Check<Member> for AllAgree {
 /// What was measured in runs.
 #[derive(Clone, Default, Debug)]
 pub struct Measured {
-    /// From the end of a machine until another held it for down: for each, in order of time.
-    pub deaths: Vec<Vec<Duration>>,
+    /// From the end of a machine until another held it for down: for each of both.
+    pub noticed: Vec<Duration>,
 }
 
 /// Measures, and finds nothing broken.
 pub struct Measure {
-    pub into: Arc<Mutex<Measured>>,
-    ended: BTreeMap<PeerKey, (Instant, Vec<Duration>)>,
+    into: Arc<Mutex<Measured>>,
+    /// Who ran, and since when it does not.
     keys: BTreeMap<NodeId, PeerKey>,
+    ended: BTreeMap<PeerKey, Instant>,
 }
 
 impl Measure {
     pub fn new(into: Arc<Mutex<Measured>>) -> Measure {
-        Measure { into, ended: BTreeMap::new(), keys: BTreeMap::new() }
+        Measure { into, keys: BTreeMap::new(), ended: BTreeMap::new() }
     }
 }
 
@@ -275,33 +286,25 @@ impl Check<Member> for Measure {
     }
 
     fn after_step(&mut self, view: &View<'_, Member>) -> Result<(), Broken> {
-        for m in view.machines() {
-            match m.node {
-                Some(node) => {
-                    self.keys.insert(m.id, node.key());
-                    self.ended.remove(&node.key());
-                }
-                None => {
-                    if let Some(key) = self.keys.get(&m.id) {
-                        self.ended.entry(*key).or_insert((view.now, Vec::new()));
-                    }
-                }
-            }
+        // Keys of who acts are enough: everybody acts before it ends. What ended is noted at the next step.
+        if let Some(node) = view.machine(view.actor).and_then(|m| m.node) {
+            self.keys.insert(view.actor, node.key());
         }
+        let (keys, ended) = (&mut self.keys, &mut self.ended);
+        keys.retain(|id, key| {
+            let runs = view.machine(*id).is_some_and(|m| m.node.is_some());
+            if !runs {
+                ended.insert(*key, view.now);
+            }
+            runs
+        });
         for event in view.events {
             if let Event::Down(peer) = event
-                && let Some((at, noticed)) = self.ended.get_mut(peer)
+                && let Some(at) = self.ended.get(peer)
+                && let Ok(mut into) = self.into.lock()
             {
-                noticed.push(view.now.since(*at));
+                into.noticed.push(view.now.since(*at));
             }
-        }
-        Ok(())
-    }
-
-    fn at_end(&mut self, _view: &View<'_, Member>) -> Result<(), Broken> {
-        let deaths = self.ended.values().map(|(_, noticed)| noticed.clone());
-        if let Ok(mut into) = self.into.lock() {
-            into.deaths.extend(deaths);
         }
         Ok(())
     }

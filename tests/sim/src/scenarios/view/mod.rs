@@ -137,13 +137,17 @@ impl Scenario for Membership {
         if let Some(measured) = &self.measured {
             return vec![Box::new(checks::Measure::new(measured.clone()))];
         }
-        vec![
-            Box::new(checks::NobodyFalselyDown::new(self.setting == Setting::Seen)),
+        let mut all: Vec<Box<dyn Check<Member>>> = vec![
             Box::new(checks::NothingOldComesBack::default()),
-            Box::new(checks::NoTwins::default()),
             Box::new(checks::OnePrimary::default()),
             Box::new(checks::AllAgree),
-        ]
+        ];
+        // These look at all pairs.
+        if self.setting != Setting::Many {
+            all.push(Box::new(checks::NobodyFalselyDown::new(self.setting == Setting::Seen)));
+            all.push(Box::new(checks::NoTwins::default()));
+        }
+        all
     }
 
     fn palette(&self) -> Palette {

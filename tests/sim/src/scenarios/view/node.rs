@@ -233,7 +233,7 @@ impl Node for Member {
             (config.witnesses, config.least_for_witnesses) = (1, 1);
         }
         let rng = ChaCha8Rng::seed_from_u64(seed);
-        let start = Start { description, expects_others: !(boot.founds && !stored.iter().any(|s| matches!(s, Stored::Electors { .. }))), stored };
+        let start = Start { description, expects_others: !boot.founds, stored };
         let state = State::new(config, keys, rng, now, start).expect("a description that is right");
         Member {
             variant: boot.variant,
