@@ -193,14 +193,13 @@ impl<K: Keys> State<K> {
             _ => false,
         };
         let wait = place.bound(&from, now).filter(|_| !released);
-        if place.record.token() != Some(token) && wait.is_some() {
-            // Checked first, so that nobody learns by it what it could not show.
-            check(&mint, place.record.known(), &self.keys)?;
-            self.refuse(from, slot, token, wait, Some(token));
-            return Ok(());
-        }
         if wait.is_some() {
+            // Checked first, so that nobody learns by it what it could not show. Who has the lease still renews a claim that
+            // another line has overtaken, or it would be over: it must hear of that to let go.
+            check(&mint, place.record.known(), &self.keys)?;
+            let lessee = place.lease.map(|(to, _)| to);
             self.refuse(from, slot, token, wait, Some(token));
+            lessee.into_iter().for_each(|to| self.say(to, Part::Moved(mint.clone())));
             return Ok(());
         }
         self.learn(now, mint, false, out)?;

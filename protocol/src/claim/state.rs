@@ -210,6 +210,11 @@ impl<K: Keys> State<K> {
         })
     }
 
+    /// What this peer is doing about a slot, for logs and failed simulations.
+    pub fn describe(&self, slot: Slot) -> String {
+        format!("{:?}", self.places.get(&slot))
+    }
+
     /// True when, after [`Input::Leave`], nothing is left that somebody else of a set could take.
     pub fn left(&self) -> bool {
         let free = |slot: &Slot| !self.is_moving(*slot) && (!self.holds(*slot) || self.heir(*slot).is_none());

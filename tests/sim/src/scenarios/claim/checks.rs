@@ -112,7 +112,11 @@ impl Check<Peer> for AllSettled {
                 return Err(Broken::new(what, [*id]));
             }
             if let Some((id, _)) = running.iter().find(|(_, node)| node.claims.is_moving(slot)) {
-                return Err(Broken::new(format!("slot {} still moves at {id}", slot.number()), [*id]));
+                let (number, state) = (
+                    slot.number(),
+                    running.iter().find(|(other, _)| other == id).map(|(_, node)| node.claims.describe(slot)),
+                );
+                return Err(Broken::new(format!("slot {number} still moves at {id}: {state:?}"), [*id]));
             }
         }
         Ok(())
