@@ -199,7 +199,7 @@ impl<K: Keys> State<K> {
     }
 
     /// Holds, if majorities have the claim on disk.
-    fn establish(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+    pub(super) fn establish(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
         let me = self.me;
         let Some(place) = self.places.get(&slot) else { return };
         let Some((lead, mint)) = place.lead.as_ref().zip(place.record.known()) else { return };

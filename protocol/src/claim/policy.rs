@@ -72,6 +72,8 @@ impl<K: Keys> State<K> {
                 self.steer(now, slot, out);
             } else {
                 self.propose(now, slot);
+                // After a restart of a peer that is alone in its set nobody's answer would do it.
+                self.establish(now, slot, out);
                 let at = now + self.pause(slot);
                 self.plan(slot, at);
             }

@@ -322,7 +322,8 @@ impl<K: Keys> State<K> {
     /// A lot between zero and `most`.
     pub(super) fn jitter(&mut self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
-        Duration::from_micros((u128::from(self.rng.next_u64()) * u128::from(most) >> 64) as u64)
+        let lot = (u128::from(self.rng.next_u64()) * u128::from(most)) >> 64;
+        Duration::from_micros(u64::try_from(lot).unwrap_or(most))
     }
 
     /// How long to wait before the next try of a slot.

@@ -40,6 +40,19 @@ fn a_holder_that_another_line_has_overtaken_hears_of_it() {
 }
 
 #[test]
+fn a_restarted_peer_alone_in_its_set_holds() {
+    // Seed 241: it waited for somebody's acknowledgement before it counted its own.
+    if let Some(violation) = first_failure(Variant::Right, 241..242) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn a_lease_forgotten_at_a_restart_is_found() {
+    safety_fails(Variant::ForgetsLease, 0..30);
+}
+
+#[test]
 fn a_slot_given_away_with_permits_out_is_found() {
     safety_fails(Variant::DoesNotDrain, 0..10);
 }

@@ -99,7 +99,10 @@ impl Check<Peer> for AllSettled {
             let all = running.iter().map(|(id, _)| *id);
             let [(id, holder)] = holders[..] else {
                 let ids: Vec<_> = holders.iter().map(|(id, _)| *id).collect();
-                return Err(Broken::new(format!("slot {} is held by {ids:?}", slot.number()), all));
+                let states: Vec<_> =
+                    running.iter().map(|(id, node)| (id, node.claims.describe(slot))).collect();
+                let what = format!("slot {} is held by {ids:?}: {states:#?}", slot.number());
+                return Err(Broken::new(what, all));
             };
             let Some((seen, (mint, _))) = holder.view.as_ref().zip(holder.claims.claim(slot)) else {
                 continue;
