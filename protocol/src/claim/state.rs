@@ -486,3 +486,7 @@ impl<K: Keys> State<K> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;
