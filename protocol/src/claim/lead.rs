@@ -322,7 +322,7 @@ impl<K: Keys> State<K> {
             return;
         }
         if record.token() != Some(token) || record.promised > Some(next) {
-            let (highest, mint) = (record.highest(), record.mint.clone());
+            let (highest, mint) = (record.highest(), place.shown(&self.me).cloned());
             let mint = mint.filter(|mint| mint.body().claim.token > token);
             self.say(token.minter, Part::Refuse { slot, asked: token, highest, wait_ms: 0, mint });
             return;

@@ -49,7 +49,7 @@ impl<K: Keys> State<K> {
             }
             Part::Handoff { give, mint } => self.handed(now, from, give, mint, out),
             Part::Ask(slot) => {
-                if let Some(mint) = self.places.get(&slot).and_then(|place| place.record.mint.clone()) {
+                if let Some(mint) = self.places.get(&slot).and_then(|place| place.shown(&self.me)).cloned() {
                     self.say(from, Part::Moved(mint));
                 }
                 Ok(())
@@ -105,7 +105,7 @@ impl<K: Keys> State<K> {
         known: Option<Token>,
     ) {
         let Some(place) = self.places.get(&slot) else { return };
-        let mint = place.record.mint.clone().filter(|mint| Some(mint.body().claim.token) > known);
+        let mint = place.shown(&self.me).filter(|mint| Some(mint.body().claim.token) > known).cloned();
         let highest = place.record.highest();
         self.say(to, Part::Refuse { slot, asked, highest, wait_ms: wait.map_or(0, ms), mint });
     }

@@ -297,10 +297,10 @@ impl<K: Keys> State<K> {
             self.say(hint.minter, Part::Ask(slot));
         }
         if known.is_some_and(|token| token.minter == me) {
-            // A claim of this peer's that it lost and that nobody succeeded.
-            let place = self.places.entry(slot).or_default();
-            place.lead.get_or_insert_with(Lead::default);
-            return self.plan(slot, now);
+            // A claim of this peer's own that it does not remember to have made: it is succeeded like another's.
+            self.attempt(now, slot, out);
+            let at = now + self.pause(slot);
+            return self.plan(slot, at);
         }
         let place = self.places.entry(slot).or_default();
         let begun = place.orphan_since.is_none();

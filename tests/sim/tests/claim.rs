@@ -48,6 +48,14 @@ fn a_restarted_peer_alone_in_its_set_holds() {
 }
 
 #[test]
+fn a_claim_is_shown_to_nobody_before_it_is_on_disk() {
+    // Seed 279: an answer showed a claim that the crash of its holder then undid; it could have minted it twice.
+    if let Some(violation) = first_failure(Variant::Right, 279..280) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
 fn a_lease_forgotten_at_a_restart_is_found() {
     safety_fails(Variant::ForgetsLease, 0..30);
 }
