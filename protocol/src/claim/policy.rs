@@ -5,7 +5,7 @@
 use super::Token;
 use super::io::Effect;
 use super::message::Part;
-use super::place::{Lead, Place, Wish};
+use super::place::{Place, Wish};
 use super::state::State;
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
