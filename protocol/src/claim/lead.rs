@@ -199,7 +199,7 @@ impl<K: Keys> State<K> {
     }
 
     /// Holds, if majorities have the claim on disk.
-    fn establish(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+    pub(super) fn establish(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
         let me = self.me;
         let Some(place) = self.places.get(&slot) else { return };
         let Some((lead, mint)) = place.lead.as_ref().zip(place.record.known()) else { return };
@@ -322,7 +322,7 @@ impl<K: Keys> State<K> {
             return;
         }
         if record.token() != Some(token) || record.promised > Some(next) {
-            let (highest, mint) = (record.highest(), record.mint.clone());
+            let (highest, mint) = (record.highest(), place.shown(&self.me).cloned());
             let mint = mint.filter(|mint| mint.body().claim.token > token);
             self.say(token.minter, Part::Refuse { slot, asked: token, highest, wait_ms: 0, mint });
             return;

@@ -49,7 +49,7 @@ impl<K: Keys> State<K> {
             }
             Part::Handoff { give, mint } => self.handed(now, from, give, mint, out),
             Part::Ask(slot) => {
-                if let Some(mint) = self.places.get(&slot).and_then(|place| place.record.mint.clone()) {
+                if let Some(mint) = self.places.get(&slot).and_then(|place| place.shown(&self.me)).cloned() {
                     self.say(from, Part::Moved(mint));
                 }
                 Ok(())
@@ -105,7 +105,7 @@ impl<K: Keys> State<K> {
         known: Option<Token>,
     ) {
         let Some(place) = self.places.get(&slot) else { return };
-        let mint = place.record.mint.clone().filter(|mint| Some(mint.body().claim.token) > known);
+        let mint = place.shown(&self.me).filter(|mint| Some(mint.body().claim.token) > known).cloned();
         let highest = place.record.highest();
         self.say(to, Part::Refuse { slot, asked, highest, wait_ms: wait.map_or(0, ms), mint });
     }
@@ -193,14 +193,13 @@ impl<K: Keys> State<K> {
             _ => false,
         };
         let wait = place.bound(&from, now).filter(|_| !released);
-        if place.record.token() != Some(token) && wait.is_some() {
-            // Checked first, so that nobody learns by it what it could not show.
-            check(&mint, place.record.known(), &self.keys)?;
-            self.refuse(from, slot, token, wait, Some(token));
-            return Ok(());
-        }
         if wait.is_some() {
+            // Checked first, so that nobody learns by it what it could not show. Who has the lease still renews a claim that
+            // another line has overtaken, or it would be over: it must hear of that to let go.
+            check(&mint, place.record.known(), &self.keys)?;
+            let lessee = place.lease.map(|(to, _)| to);
             self.refuse(from, slot, token, wait, Some(token));
+            lessee.into_iter().for_each(|to| self.say(to, Part::Moved(mint.clone())));
             return Ok(());
         }
         self.learn(now, mint, false, out)?;

@@ -211,3 +211,7 @@ impl Message {
         messages
     }
 }
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;

@@ -1,4 +1,48 @@
 //! Who may fetch: claims, and how they change hands.
+//!
+//! Of each slot there is a line of claims. A claim names a holder, and the *set* of those that keep the slot and vote on it. At
+//! no moment have two peers a usable permit by claims of one line, as long as no clock runs more than half a percent wrong and
+//! writes that are reported as synced are there after a restart. Views may be as wrong as they like: they decide what is
+//! asked for, never what is granted.
+//!
+//! | a peer is, of a slot | when | it |
+//! |---|---|---|
+//! | keeper | it was ever of the set | promises, acknowledges, refuses; never forgets its record |
+//! | candidate | the holder is not live in its view | asks those with a say to promise its ballot |
+//! | proposer | its claim is on its disk | asks for acknowledgements until majorities gave them |
+//! | holder | majorities have its claim on disk | may give permits while acknowledgements of a majority are younger than a lease |
+//! | drainer | the slot is to go to another of the set | gives no permits, then signs the slot away |
+//! | giver | it signed a slot away | says so until the receiver proposes, or takes it back by a ballot |
+//!
+//! # Why it is safe
+//!
+//! *Order.* Each slot is a line of decisions by Paxos (Lamport, "The Part-Time Parliament", TOCS 1998) whose voters change as in
+//! "Vertical Paxos and Primary-Backup Replication" (Lamport, Malkhi and Zhou, PODC 2009). A token is a ballot and a step within
+//! it: a candidate takes the next multiple of [`STRIDE`] as counter, a holder or whom it gave the slot to adds one, and only
+//! to a claim that is established. So there is at most one claim for each counter and minter, one sequence within each ballot, and a
+//! candidate that has promises of majorities of the last claim's set, and of the set before where that still counts, has
+//! seen every claim that was or can be established below its ballot.
+//!
+//! *Sets.* A claim with another set is established when majorities of both have it on disk. That the old one counts no more is
+//! said by its holder only, when it has let go of the lease it had from the old set.
+//!
+//! *Time.* A member that acknowledges at its time t lets nobody but that holder go on, nor whom it gave the slot to, before
+//! t + lease + 1.1 %; the holder counts from when it sent the question. The candidate's majority and the lease's majority share a
+//! member. After a restart a member does not know when it last acknowledged and waits a whole lease. Clocks count suspends, so a
+//! process that stood still finds its lease over by looking at the clock; nothing else is needed for gaps between ticks.
+//!
+//! *Handoff.* The holder gives no permits, waits until the last is used or over, has its word on disk, and then sends it.
+//!
+//! *Force* begins another line, with a [`Root`] of its own and a token far above. Until the old lease ends both lines may
+//! fetch. Two swarms that meet are two lines of each slot as well. Of two lines the one with the greater token counts, whichever
+//! swarm it came from: its holder's gossip is heard, its claim asked for and checked, and the other holder lets go at
+//! once, though its last permits may still be used. What the other line had stays on disk, to be offered by replication.
+//!
+//! # What is not covered
+//!
+//! Two processes with one key and a copied disk are one voter that votes twice. A member that lies, one of a majority, can break a
+//! slot's safety; proofs show a claim's last step only (see [`Mint`]). After a restart a holder does not remember that it had to
+//! catch up. A hint is not proved: who gossips high counters makes others ask it, and those of no set wait for it.
 
 mod io;
 mod lead;

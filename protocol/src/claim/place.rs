@@ -140,6 +140,13 @@ impl Place {
         self.after.push(after);
     }
 
+    /// The claim to show to others: one of this peer's own only when no crash can undo it, or it might mint another with
+    /// the same token.
+    pub fn shown(&self, me: &PeerKey) -> Option<&Signed<Mint>> {
+        let own = |mint: &Mint| mint.claim.holder == *me && self.synced < Some(mint.claim.token);
+        self.record.mint.as_ref().filter(|mint| !own(mint.body()))
+    }
+
     /// Who holds by the claim known.
     pub fn holder(&self) -> Option<PeerKey> {
         self.record.known().map(|mint| mint.claim.holder)

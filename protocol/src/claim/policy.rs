@@ -5,7 +5,7 @@
 use super::Token;
 use super::io::Effect;
 use super::message::Part;
-use super::place::{Lead, Place, Wish};
+use super::place::{Place, Wish};
 use super::state::State;
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
@@ -30,7 +30,9 @@ impl<K: Keys> State<K> {
                 Some(place) if place.lead.is_some() => {
                     let owners = view.owners(slot, self.config.replicas);
                     let set = place.record.known().map_or(&[][..], |mint| &mint.claim.set);
+                    let lives = |peer: &PeerKey| *peer == self.me || view.is_live(peer);
                     should != Some(self.me)
+                        || !place.majority_lives(lives)
                         || set.len() != owners.as_slice().len()
                         || !set.iter().all(|peer| owners.contains(peer))
                 }
@@ -50,10 +52,13 @@ impl<K: Keys> State<K> {
         if self.places.get(&slot).is_some_and(|place| place.unsaved) {
             self.changed(slot);
         }
+        if self.lost_majority(now, slot, out) {
+            return;
+        }
         let Some(place) = self.places.get(&slot) else { return };
         let own = place.is_own(&self.me);
         if place.attempt.is_some() {
-            self.pursue(now, slot, out);
+            self.pursue(now, slot);
         } else if own && place.lead.is_some() {
             let lead = place.lead.as_ref();
             let contested = lead.is_some_and(|lead| lead.contested.is_some());
@@ -67,6 +72,8 @@ impl<K: Keys> State<K> {
                 self.steer(now, slot, out);
             } else {
                 self.propose(now, slot);
+                // After a restart of a peer that is alone in its set nobody's answer would do it.
+                self.establish(now, slot, out);
                 let at = now + self.pause(slot);
                 self.plan(slot, at);
             }
@@ -75,6 +82,32 @@ impl<K: Keys> State<K> {
         } else {
             self.orphaned(now, slot, out);
         }
+    }
+
+    /// Who holds a slot or wants to, and cannot have a majority of those with a say, goes on by force after a while.
+    fn lost_majority(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) -> bool {
+        let Some(view) = self.view.clone() else { return false };
+        let me = self.me;
+        let Some(place) = self.places.get_mut(&slot) else { return false };
+        let mine = place.is_own(&me) && place.lead.is_some();
+        if !mine && place.attempt.is_none() {
+            return false;
+        }
+        if place.majority_lives(|peer| *peer == me || view.is_live(peer)) {
+            if mine {
+                place.orphan_since = None;
+            }
+            return false;
+        }
+        let since = *place.orphan_since.get_or_insert(now);
+        if self.may_force(now, slot, &view, 1) {
+            let live = self.live_of_set(slot, &view);
+            self.force(now, slot, live, out);
+            return true;
+        }
+        let again = now + self.config.retry_most;
+        self.plan(slot, (since + self.config.t_force).max(again));
+        false
     }
 
     /// Goes on until every live member of the set has the claim: it is established, but the next loss could be one too many.
@@ -91,7 +124,7 @@ impl<K: Keys> State<K> {
     }
 
     /// Asks again for promises, unless the holder is back.
-    fn pursue(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+    fn pursue(&mut self, now: Instant, slot: Slot) {
         let Some(view) = self.view.clone() else { return };
         let me = self.me;
         let Some(place) = self.places.get_mut(&slot) else { return };
@@ -100,11 +133,6 @@ impl<K: Keys> State<K> {
         if back || (self.leaving && holder != Some(me)) {
             place.attempt = None;
             place.orphan_since = None;
-            return;
-        }
-        if holder != Some(me) && self.may_force(now, slot, &view, 1) && !self.majority_lives(slot, &view) {
-            let live = self.live_of_set(slot, &view);
-            self.force(now, slot, live, out);
             return;
         }
         self.ask_promises(slot);
@@ -269,10 +297,10 @@ impl<K: Keys> State<K> {
             self.say(hint.minter, Part::Ask(slot));
         }
         if known.is_some_and(|token| token.minter == me) {
-            // A claim of this peer's that it lost and that nobody succeeded.
-            let place = self.places.entry(slot).or_default();
-            place.lead.get_or_insert_with(Lead::default);
-            return self.plan(slot, now);
+            // A claim of this peer's own that it does not remember to have made: it is succeeded like another's.
+            self.attempt(now, slot, out);
+            let at = now + self.pause(slot);
+            return self.plan(slot, at);
         }
         let place = self.places.entry(slot).or_default();
         let begun = place.orphan_since.is_none();
@@ -325,12 +353,6 @@ impl<K: Keys> State<K> {
         let known = self.places.get(&slot).and_then(|place| place.record.known());
         let set = known.map_or(&[][..], |mint| &mint.claim.set);
         set.iter().copied().filter(|peer| view.is_live(peer)).collect()
-    }
-
-    fn majority_lives(&self, slot: Slot, view: &View) -> bool {
-        self.places
-            .get(&slot)
-            .is_some_and(|place| place.majority_lives(|peer| *peer == self.me || view.is_live(peer)))
     }
 
     /// Whether the slot has been without a holder for `times` the patience, as a peer of the primary component sees it.

@@ -210,6 +210,11 @@ impl<K: Keys> State<K> {
         })
     }
 
+    /// What this peer is doing about a slot, for logs and failed simulations.
+    pub fn describe(&self, slot: Slot) -> String {
+        format!("{:?}", self.places.get(&slot))
+    }
+
     /// True when, after [`Input::Leave`], nothing is left that somebody else of a set could take.
     pub fn left(&self) -> bool {
         let free = |slot: &Slot| !self.is_moving(*slot) && (!self.holds(*slot) || self.heir(*slot).is_none());
@@ -317,7 +322,8 @@ impl<K: Keys> State<K> {
     /// A lot between zero and `most`.
     pub(super) fn jitter(&mut self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
-        Duration::from_micros((u128::from(self.rng.next_u64()) * u128::from(most) >> 64) as u64)
+        let lot = (u128::from(self.rng.next_u64()) * u128::from(most)) >> 64;
+        Duration::from_micros(u64::try_from(lot).unwrap_or(most))
     }
 
     /// How long to wait before the next try of a slot.
@@ -480,3 +486,7 @@ impl<K: Keys> State<K> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

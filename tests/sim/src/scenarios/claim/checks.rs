@@ -99,7 +99,10 @@ impl Check<Peer> for AllSettled {
             let all = running.iter().map(|(id, _)| *id);
             let [(id, holder)] = holders[..] else {
                 let ids: Vec<_> = holders.iter().map(|(id, _)| *id).collect();
-                return Err(Broken::new(format!("slot {} is held by {ids:?}", slot.number()), all));
+                let states: Vec<_> =
+                    running.iter().map(|(id, node)| (id, node.claims.describe(slot))).collect();
+                let what = format!("slot {} is held by {ids:?}: {states:#?}", slot.number());
+                return Err(Broken::new(what, all));
             };
             let Some((seen, (mint, _))) = holder.view.as_ref().zip(holder.claims.claim(slot)) else {
                 continue;
@@ -112,7 +115,11 @@ impl Check<Peer> for AllSettled {
                 return Err(Broken::new(what, [*id]));
             }
             if let Some((id, _)) = running.iter().find(|(_, node)| node.claims.is_moving(slot)) {
-                return Err(Broken::new(format!("slot {} still moves at {id}", slot.number()), [*id]));
+                let (number, state) = (
+                    slot.number(),
+                    running.iter().find(|(other, _)| other == id).map(|(_, node)| node.claims.describe(slot)),
+                );
+                return Err(Broken::new(format!("slot {number} still moves at {id}: {state:?}"), [*id]));
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ pub use node::{Happened, Peer};
 
 use crate::check::Check;
 use crate::dice::Dice;
-use crate::fault::{FaultKind, Palette};
+use crate::fault::{Dose, FaultKind, Palette};
 use crate::scenario::{How, Scenario, Start};
 use anthill_protocol::claim::Config;
 use anthill_protocol::key::Slot;
@@ -130,6 +130,15 @@ impl Scenario for Claims {
 
     fn palette(&self) -> Palette {
         let palette = Palette::everything().without(&[FaultKind::CopiedDisk]);
-        Palette { machines: 16, ..palette }
+        let palette = Palette { machines: 16, ..palette };
+        // What a restart forgets does harm when it is short, and when a holder is away at the same time.
+        let dose =
+            |every, most| Dose { every: Duration::from_secs(every), least: Duration::from_millis(10), most };
+        match self.0 {
+            Variant::ForgetsLease | Variant::AnswersBeforeSync => palette
+                .with(FaultKind::PowerLoss, dose(2, Duration::from_secs(4)))
+                .with(FaultKind::OneWay, dose(10, Duration::from_secs(30))),
+            _ => palette,
+        }
     }
 }

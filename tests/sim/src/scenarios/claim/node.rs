@@ -131,8 +131,9 @@ pub struct Peer {
     later: BTreeMap<Instant, Vec<Input>>,
     copies: BTreeMap<Instant, Vec<(Slot, PeerKey)>>,
     whole: BTreeMap<Slot, BTreeSet<PeerKey>>,
-    /// When each slot's acknowledgements last came: for a planted bug.
-    answered: Option<Instant>,
+    /// The slots of the renewals sent, and when an answer last came: for a planted bug.
+    renewals: BTreeMap<u64, Vec<Slot>>,
+    answered: BTreeMap<Slot, Instant>,
     dice: Dice,
     beat_at: Instant,
     work_at: Instant,
@@ -160,6 +161,10 @@ impl Peer {
         match effect {
             Effect::Send(to, message) => {
                 self.tell(ctx, &message);
+                if let (Variant::CountsFromAnswer, Message::Renew { round, runs }) = (self.variant, &message)
+                {
+                    self.renewals.insert(*round, runs.iter().flat_map(|run| run.slots()).collect());
+                }
                 inputs
                     .extend(self.forged(to, &message).map(|(from, message)| Input::Received(from, message)));
                 if let Some(node) = self.members.known.get(&to).map(|info| info.node) {
@@ -303,7 +308,7 @@ impl Peer {
                 let root = self.claims.claim(slot).map(|(mint, _)| mint.root);
                 let Some(((token, until), root)) = self.claims.lease(slot, now).zip(root) else { continue };
                 if self.dice.chance(400_000) {
-                    let not_after = self.until(until);
+                    let not_after = self.until(slot, until);
                     let use_at = now + self.dice.span(Duration::ZERO, DAWDLE);
                     let permit = Permit { slot, token, root, not_after, use_at };
                     self.permits.push(permit);
@@ -322,9 +327,9 @@ impl Peer {
         }
     }
 
-    fn until(&self, until: Instant) -> Instant {
-        match self.answered {
-            Some(at) if self.variant == Variant::CountsFromAnswer => until.max(at + config().lease),
+    fn until(&self, slot: Slot, until: Instant) -> Instant {
+        match self.answered.get(&slot) {
+            Some(&at) if self.variant == Variant::CountsFromAnswer => until.max(at + config().lease),
             _ => until,
         }
     }
@@ -364,7 +369,8 @@ impl Node for Peer {
             later: BTreeMap::new(),
             copies: BTreeMap::new(),
             whole: BTreeMap::new(),
-            answered: None,
+            renewals: BTreeMap::new(),
+            answered: BTreeMap::new(),
             dice: Dice::new(seed, "peer"),
             beat_at: now,
             work_at: now,
@@ -447,9 +453,9 @@ impl Node for Peer {
             }
             Frame::Claims { from: peer, bytes } => {
                 let Ok(message) = Message::decode(&bytes) else { return };
-                let acknowledges = matches!(message, Message::Renewed { .. } | Message::Parts(_));
-                if acknowledges {
-                    self.answered = Some(now);
+                if let Message::Renewed { round, .. } = &message {
+                    let slots = self.renewals.remove(round).unwrap_or_default();
+                    self.answered.extend(slots.into_iter().map(|slot| (slot, now)));
                 }
                 self.feed(ctx, Input::Received(peer, message));
             }

@@ -1,0 +1,76 @@
+//! Who may fetch: safety for many seeds, planted bugs that are found, and what was found once.
+
+use anthill_sim::scenarios::claim::{Claims, Variant};
+use anthill_sim::{Options, Violation, run};
+
+fn first_failure(variant: Variant, seeds: std::ops::Range<u64>) -> Option<Box<Violation>> {
+    seeds.into_iter().find_map(|seed| run(&Claims(variant), seed, &Options::default()).violation)
+}
+
+fn safety_fails(variant: Variant, seeds: std::ops::Range<u64>) {
+    let checks = ["one-holder", "tokens-rise", "promises-kept"];
+    let found = seeds.clone().find_map(|seed| {
+        let violation = run(&Claims(variant), seed, &Options::default()).violation?;
+        checks.contains(&violation.check.as_str()).then_some(violation)
+    });
+    assert!(found.is_some(), "{variant:?} was not found in {seeds:?}");
+}
+
+#[test]
+fn claims_hold_for_some_seeds() {
+    if let Some(violation) = first_failure(Variant::Right, 0..15) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn a_set_of_which_too_many_are_gone_is_replaced() {
+    // Seed 3: a proposer whose set had lost its majority proposed for ever.
+    if let Some(violation) = first_failure(Variant::Right, 3..4) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn a_holder_that_another_line_has_overtaken_hears_of_it() {
+    // Seed 90: members refused the forced claim as long as the old holder renewed, and nobody told that one.
+    if let Some(violation) = first_failure(Variant::Right, 90..91) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn a_restarted_peer_alone_in_its_set_holds() {
+    // Seed 241: it waited for somebody's acknowledgement before it counted its own.
+    if let Some(violation) = first_failure(Variant::Right, 241..242) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn a_claim_is_shown_to_nobody_before_it_is_on_disk() {
+    // Seed 279: an answer showed a claim that the crash of its holder then undid; it could have minted it twice.
+    if let Some(violation) = first_failure(Variant::Right, 279..280) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn a_lease_forgotten_at_a_restart_is_found() {
+    safety_fails(Variant::ForgetsLease, 0..30);
+}
+
+#[test]
+fn a_slot_given_away_with_permits_out_is_found() {
+    safety_fails(Variant::DoesNotDrain, 0..10);
+}
+
+#[test]
+fn a_lease_counted_from_the_answer_is_found() {
+    safety_fails(Variant::CountsFromAnswer, 0..100);
+}
+
+#[test]
+fn a_change_that_does_not_ask_the_old_set_is_found() {
+    safety_fails(Variant::ForgetsOldSet, 0..20);
+}
