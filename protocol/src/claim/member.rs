@@ -254,7 +254,7 @@ impl<K: Keys> State<K> {
                 let right = record.token() == Some(token)
                     && record.promised == Some(token)
                     && record.known().is_some_and(|mint| mint.claim.keeps(&me))
-                    && place.synced == Some(token)
+                    && place.synced == (Some(token), Some(token))
                     && place.bound(&from, now).is_none();
                 if right {
                     place.lease = Some((from, until));

@@ -36,8 +36,8 @@ pub(super) struct Place {
     pub write: Option<Ticket>,
     /// The record is not on disk as it is, and no write is on its way.
     pub unsaved: bool,
-    /// What is promised on disk for certain.
-    pub synced: Option<Token>,
+    /// What is promised and claimed on disk for certain. Both: a ballot is promised before the claim of the same token is made.
+    pub synced: (Option<Token>, Option<Token>),
     pub after: Vec<After>,
     /// As a member: for whom nobody may succeed until when, by this peer's clock.
     pub lease: Option<(PeerKey, Instant)>,
@@ -143,7 +143,7 @@ impl Place {
     /// The claim to show to others: one of this peer's own only when no crash can undo it, or it might mint another with
     /// the same token.
     pub fn shown(&self, me: &PeerKey) -> Option<&Signed<Mint>> {
-        let own = |mint: &Mint| mint.claim.holder == *me && self.synced < Some(mint.claim.token);
+        let own = |mint: &Mint| mint.claim.holder == *me && self.synced.1 < Some(mint.claim.token);
         self.record.mint.as_ref().filter(|mint| !own(mint.body()))
     }
 

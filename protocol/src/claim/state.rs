@@ -65,8 +65,8 @@ impl<K: Keys> State<K> {
         let mut places = BTreeMap::new();
         for (slot, record) in stored {
             // What was acknowledged last is what was promised last: a promise ends every lease before it.
-            let (synced, lease) =
-                (record.promised, record.promised.map(|last| (last.minter, now + config.kept())));
+            let lease = record.promised.map(|last| (last.minter, now + config.kept()));
+            let synced = (record.promised, record.token());
             places.insert(slot, Place { record, synced, lease, ..Place::default() });
         }
         let found = founder && places.is_empty();
@@ -413,7 +413,9 @@ impl<K: Keys> State<K> {
             place.write = None;
             if place.is_durable() {
                 // What has changed in this very call is written after this one.
-                place.synced = place.record.promised.filter(|_| !self.dirty.contains(&slot));
+                if !self.dirty.contains(&slot) {
+                    place.synced = (place.record.promised, place.record.token());
+                }
                 self.saved(now, slot, out);
             }
         }
