@@ -287,14 +287,18 @@ impl<K: Keys> State<K> {
     }
 
     /// No permit is left: the slot can be given away.
-    pub(super) fn drained(&mut self, now: Instant, slot: Slot) {
+    pub(super) fn drained(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
         let me = self.me;
         let to = self.places.get(&slot).and_then(|place| place.lead.as_ref()?.drain);
-        let Some((to, mint)) = to.zip(self.may_succeed(slot)) else { return self.plan(slot, now) };
+        let Some((to, mint)) = to.zip(self.may_succeed(slot)) else {
+            self.undrain(slot, out);
+            return self.plan(slot, now);
+        };
         let token = mint.claim.token;
         let Ok(give) = Signed::sign(Give { by: me, slot, token, to }, &self.keys) else { return };
         let Some(place) = self.places.get_mut(&slot) else { return };
         place.lead = None;
+        out.push(Effect::Lost(slot));
         place.record.given = Some(give);
         place.given_at = Some(now);
         place.give_to = None;

@@ -253,7 +253,7 @@ impl<K: Keys> State<K> {
         }
     }
 
-    fn undrain(&mut self, slot: Slot, out: &mut Vec<Effect>) {
+    pub(super) fn undrain(&mut self, slot: Slot, out: &mut Vec<Effect>) {
         if let Some(place) = self.places.get_mut(&slot) {
             place.wish = None;
             place.lead.iter_mut().for_each(|lead| lead.drain = None);

@@ -148,7 +148,7 @@ impl<K: Keys> State<K> {
                 self.known(slot, |place| place.whole = peers);
                 self.plan(slot, now);
             }
-            Input::Drained(slot) => self.drained(now, slot),
+            Input::Drained(slot) => self.drained(now, slot, out),
             Input::Give(slot, peer) => {
                 self.known(slot, |place| place.give_to = Some(peer));
                 self.plan(slot, now);

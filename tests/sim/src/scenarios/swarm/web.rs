@@ -2,7 +2,7 @@
 
 use anthill_agent::io::FoundLink;
 use anthill_crawler::canon::Rules;
-use anthill_protocol::key::{HostId, Slot};
+use anthill_protocol::key::Slot;
 use anthill_protocol::steward::AddressKey;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -75,10 +75,6 @@ pub fn all() -> impl Iterator<Item = FoundLink> {
     (0..HOSTS).flat_map(|host| (0..PAGES).map(move |page| found(&url(host, page))))
 }
 
-/// A host's name.
-pub fn name_of(id: HostId) -> Option<String> {
-    (0..HOSTS).map(name).find(|name| found(&format!("http://{name}/0")).host == id)
-}
 
 /// The slots that hosts and addresses lie in.
 pub fn slots() -> Vec<Slot> {
