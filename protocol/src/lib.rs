@@ -16,6 +16,7 @@ pub mod peer;
 pub mod placement;
 pub mod replica;
 pub mod signed;
+pub mod tally;
 pub mod time;
 pub mod view;
 pub mod wire;

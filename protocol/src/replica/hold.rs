@@ -125,8 +125,10 @@ impl<K: Keys> State<K> {
         held.copies = peers.into_iter().filter(|peer| *peer != own).collect();
         let set = &held.claim.set;
         let copies = &held.copies;
-        let gone = held.followers.extract_if(.., |peer, _| !copies.contains(peer) && !set.contains(peer));
-        let mut gone: Vec<(PeerKey, Follower)> = gone.collect();
+        let gone = held.followers.keys().filter(|peer| !copies.contains(peer) && !set.contains(peer));
+        let gone: Vec<PeerKey> = gone.copied().collect();
+        let mut gone: Vec<(PeerKey, Follower)> =
+            gone.into_iter().filter_map(|peer| held.followers.remove_entry(&peer)).collect();
         for peer in held.copies.clone() {
             held.followers.entry(peer).or_default().whole = false;
         }
@@ -353,8 +355,8 @@ impl<K: Keys> State<K> {
             return self.misbehaved(peer, Fault::Ahead);
         }
         let mut freed = 0;
-        while let Some((_, bytes)) = follower.flight.pop_front_if(|(end, _)| *end <= upto) {
-            freed += bytes;
+        while follower.flight.front().is_some_and(|(end, _)| *end <= upto) {
+            freed += follower.flight.pop_front().map_or(0, |(_, bytes)| bytes);
         }
         follower.acked = follower.acked.max(upto);
         follower.lifted |= lifted;
