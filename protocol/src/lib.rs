@@ -4,7 +4,8 @@
 //! stored values; [`time`] and [`map`] are what the pure rooms use in place of clocks and of maps with a random order.
 //! [`peer`] and [`signed`] are who speaks and how it is proved; [`member`] is what a peer says of itself, and [`placement`]
 //! computes from that who should hold what. [`view`] is the swarm as one peer sees it, and [`claim`] who may fetch where.
-//! [`exclusion`] is what part of the web must be left alone, and who says so.
+//! [`exclusion`] is what part of the web must be left alone, and who says so. [`replica`] keeps copies of what is held, and
+//! [`tally`] has the values in it that are counted.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod claim;

@@ -257,7 +257,8 @@ impl Check<Machine> for AllWhole {
                     && store::has_copy(machine.disk, slot)
                     && claim.set.len() >= super::registrar::REPLICAS
                 {
-                    let what = format!("{id} still has its copy of slot {number}, which is not of its set; {seat}");
+                    let what =
+                        format!("{id} still has its copy of slot {number}, which is not of its set; {seat}");
                     return Err(Broken::new(what, [id]));
                 }
                 if !kept {
