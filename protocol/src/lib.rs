@@ -7,6 +7,9 @@
 //! [`replica`] brings what a holder writes to the peers that keep the slot, [`links`] brings links to the holder of theirs,
 //! and [`steward`] shares out the time of an address among those that hold hosts there. [`exclusion`] is what part of the web
 //! must be left alone, and who says so.
+//! computes from that who should hold what. [`view`] is the swarm as one peer sees it, and [`claim`] who may fetch where.
+//! [`exclusion`] is what part of the web must be left alone, and who says so. [`replica`] keeps copies of what is held, and
+//! [`tally`] has the values in it that are counted.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod claim;
@@ -20,6 +23,7 @@ pub mod placement;
 pub mod replica;
 pub mod signed;
 pub mod steward;
+pub mod tally;
 pub mod time;
 pub mod view;
 pub mod wire;

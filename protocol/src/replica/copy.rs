@@ -2,8 +2,8 @@
 
 use super::io::Ticket;
 use super::item::{Item, Position, Record, Root};
-use super::pull::{Purpose, Session};
 use super::release::Release;
+use super::session::{Purpose, Session};
 use crate::claim::{Claim, Token};
 use crate::key::Slot;
 use crate::peer::PeerKey;

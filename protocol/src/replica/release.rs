@@ -5,7 +5,7 @@ use super::copy::Role;
 use super::io::Fault;
 use super::item::Position;
 use super::message::{Confirmed, Part, Why};
-use super::pull::Purpose;
+use super::session::Purpose;
 use super::state::{State, Timer};
 use crate::claim::{Claim, Token};
 use crate::key::Slot;

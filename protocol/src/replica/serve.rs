@@ -40,7 +40,7 @@ pub(super) enum Reading {
     /// `held`: the position is that of a holder, whose changes the store numbers.
     Serve {
         peer: PeerKey,
-        part: Part,
+        part: Box<Part>,
         position: Position,
         held: bool,
     },
@@ -61,7 +61,7 @@ impl<K: Keys> State<K> {
             }
             Some(Reading::Session { slot, id }) => self.session_read(slot, id, answer),
             Some(Reading::Serve { peer, part, position, held }) => {
-                self.served(peer, part, position, held, answer)
+                self.served(peer, *part, position, held, answer)
             }
             None => {}
         }
@@ -146,7 +146,7 @@ impl<K: Keys> State<K> {
                 continue;
             };
             self.serving += 1;
-            self.ask_store(read, Reading::Serve { peer, part, position, held });
+            self.ask_store(read, Reading::Serve { peer, part: Box::new(part), position, held });
         }
     }
 

@@ -1,13 +1,12 @@
-//! One peer's side: what comes in goes to the part of the machine it is for; what goes out is gathered; writes are done one
-//! at a time for each slot.
+//! One peer's side: what comes in goes to the part of the machine it is for; what goes out is gathered.
 
-use super::copy::{Copy, Role, Then, Write};
+use super::copy::{Copy, Following, Role};
 use super::io::{Config, Debt, Effect, Fault, Input, Manifest, Read, ReadId, Reason, Ticket};
-use super::item::{Item, Position, Record};
+use super::item::{Position, Record};
 use super::link::{Link, Rate};
 use super::message::{FULL_MESSAGE, MAX_PARTS, Message, Part, Why};
-use super::pull::Purpose;
 use super::serve::{Question, Reading};
+use super::session::Purpose;
 use crate::claim::{Claim, Token};
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
@@ -62,7 +61,7 @@ pub struct State<K> {
     pub(super) applying: u64,
     pub(super) last_ticket: u64,
     /// Writes under way.
-    tickets: BTreeMap<Ticket, Slot>,
+    pub(super) tickets: BTreeMap<Ticket, Slot>,
     pub(super) last_read: u64,
     pub(super) reads: BTreeMap<ReadId, Reading>,
     /// Bytes of changes sent to anybody and not acknowledged.
@@ -311,7 +310,7 @@ impl<K: Keys> State<K> {
             && let Some(follower) = held.followers.get_mut(&peer)
         {
             follower.flight.clear();
-            follower.state = super::copy::Following::Asked;
+            follower.state = Following::Asked;
         }
         if copy.session.as_ref().is_some_and(|session| session.peer == peer) {
             self.end_session(slot);
@@ -357,96 +356,6 @@ impl<K: Keys> State<K> {
         id
     }
 
-    /// Adds to what is to be written to a slot.
-    pub(super) fn write(&mut self, slot: Slot, items: Vec<Item>, position: Option<Position>, then: Then) {
-        let copy = self.copy(slot);
-        let bytes: u64 = items.iter().map(|one| one.size() as u64).sum();
-        copy.next.items.extend(items);
-        copy.next.bytes += bytes;
-        copy.next.position = copy.next.position.max(position);
-        copy.received = copy.received.max(position);
-        if let Then::CaughtUp(token) = then {
-            copy.next.held = copy.next.held.max(Some(token));
-        }
-        copy.next.then.push(then);
-        self.applying += bytes;
-        self.write_next(slot);
-    }
-
-    pub(super) fn ticket(&mut self) -> Ticket {
-        self.last_ticket += 1;
-        Ticket(self.last_ticket)
-    }
-
-    fn write_next(&mut self, slot: Slot) {
-        let ticket = Ticket(self.last_ticket + 1);
-        let Some(copy) = self.copies.get_mut(&slot) else { return };
-        if copy.writing.is_some() || copy.next.is_empty() {
-            return;
-        }
-        let mut write = std::mem::take(&mut copy.next);
-        let items = std::mem::take(&mut write.items);
-        let record = copy.record(slot, &write);
-        copy.writing = Some((ticket, write));
-        self.last_ticket += 1;
-        self.tickets.insert(ticket, slot);
-        self.out.push(Effect::Apply { ticket, slot, items, record });
-    }
-
-    /// A write is done (the slot's last change is now `seq`), or failed.
-    fn applied(&mut self, ticket: Ticket, seq: Option<u64>) {
-        let Some(slot) = self.tickets.remove(&ticket) else { return };
-        let Some(copy) = self.copies.get_mut(&slot) else { return };
-        let Some((_, write)) = copy.writing.take_if(|(writing, _)| *writing == ticket) else { return };
-        self.applying -= write.bytes;
-        let mut failed = Vec::new();
-        match seq {
-            Some(seq) => {
-                copy.head = copy.head.max(seq);
-                copy.position = copy.position.max(write.position);
-                copy.held = copy.held.max(write.held);
-                for then in write.then {
-                    self.written(slot, then);
-                }
-                self.pump(slot);
-            }
-            None => {
-                // What was to follow would leave a gap.
-                let next = std::mem::take(&mut copy.next);
-                self.applying -= next.bytes;
-                copy.received = copy.at();
-                failed.extend(write.then.into_iter().chain(next.then));
-            }
-        }
-        for then in failed {
-            self.not_written(slot, then);
-        }
-        self.write_next(slot);
-    }
-
-    fn written(&mut self, slot: Slot, then: Then) {
-        match then {
-            Then::Ack { to, counter, upto, lifted } => self.acknowledge(slot, to, counter, upto, lifted),
-            Then::Session(id) => self.session_wrote(slot, id),
-            Then::Took { to, session } => self.took(slot, to, session),
-            Then::CaughtUp(token) => self.caught_up(slot, token),
-            Then::Deleted => self.deleted(slot),
-        }
-    }
-
-    fn not_written(&mut self, slot: Slot, then: Then) {
-        match then {
-            Then::Ack { to, .. } => self.refuse(to, slot, 0, Why::Full),
-            Then::Session(_) => self.end_session(slot),
-            Then::Took { to, session } => self.refuse(to, slot, session, Why::Full),
-            Then::CaughtUp(_) => {
-                let again = self.jitter(self.config.retry.0);
-                self.at(again, Timer::CatchUp(slot));
-            }
-            Then::Deleted => {}
-        }
-    }
-
     /// The claim by which we are of a slot's set and not its holder.
     pub(super) fn member_of(&self, slot: Slot) -> Option<&Claim> {
         match self.copies.get(&slot).map(|copy| &copy.role) {
@@ -460,17 +369,6 @@ impl<K: Keys> State<K> {
         let (least, most) = self.config.retry;
         let span = least.saturating_mul(1 << tries.min(10)).min(most);
         self.jitter(span)
-    }
-
-    pub(super) fn write_deletion(&mut self, slot: Slot) {
-        let ticket = self.ticket();
-        let log = self.rng.next_u64();
-        let Some(copy) = self.copies.get_mut(&slot) else { return };
-        let write = Write { then: vec![Then::Deleted], ..Write::default() };
-        (copy.position, copy.held, copy.received, copy.digest) = (None, None, None, None);
-        (copy.head, copy.log, copy.writing) = (0, log, Some((ticket, write)));
-        self.tickets.insert(ticket, slot);
-        self.out.push(Effect::Delete { ticket, slot });
     }
 }
 

@@ -57,7 +57,9 @@ impl NothingLost {
         set: &[anthill_protocol::peer::PeerKey],
     ) -> Result<(), Broken> {
         let pending = self.pending.entry((view.actor, slot)).or_default();
-        let done: Vec<Pending> = pending.extract_if(.., |one| one.seq <= seq).collect();
+        let (done, later): (Vec<Pending>, _) =
+            std::mem::take(pending).into_iter().partition(|one| one.seq <= seq);
+        *pending = later;
         let all = self.kept.entry(slot).or_default();
         for Pending { key, value, .. } in done {
             let by: BTreeSet<NodeId> = machines(view)
@@ -99,8 +101,12 @@ impl NothingLost {
                 one.by.remove(&id);
                 one.lost.insert(id);
             } else if !has(view, id, &one.key, &one.value) {
-                let what = format!("{id} lost {:?}, which was said to be durable", one.key);
-                return Err(Broken::new(what, [id]));
+                // It may have been on its way to this disk, beside the majority's.
+                one.by.remove(&id);
+                if one.by.len() + one.lost.len() < one.majority {
+                    let what = format!("{id} lost {:?}, which was durable and is on {:?}", one.key, one.by);
+                    return Err(Broken::new(what, [id]));
+                }
             }
         }
         Ok(())
@@ -251,7 +257,8 @@ impl Check<Machine> for AllWhole {
                     && store::has_copy(machine.disk, slot)
                     && claim.set.len() >= super::registrar::REPLICAS
                 {
-                    let what = format!("{id} still has its copy of slot {number}, which is not of its set; {seat}");
+                    let what =
+                        format!("{id} still has its copy of slot {number}, which is not of its set; {seat}");
                     return Err(Broken::new(what, [id]));
                 }
                 if !kept {

@@ -165,7 +165,8 @@ impl Peer {
         for node in up {
             self.meet(ctx, node);
         }
-        while let Some((_, id, answer)) = self.answers.pop_front_if(|(at, ..)| *at <= now) {
+        while self.answers.front().is_some_and(|(at, ..)| *at <= now) {
+            let Some((_, id, answer)) = self.answers.pop_front() else { return };
             self.handle(ctx, Input::Read(id, answer));
         }
         self.handle(ctx, Input::Tick);
@@ -267,7 +268,7 @@ impl Peer {
                 let ticket = ctx.persist(key, encode(&Fence(fence)), true);
                 self.writing.insert(ticket, Writing::Fence(slot, token));
             }
-            Ok(Word::Claims(all)) => {
+            Ok(Word::Claims(all, disk)) if disk == self.generation => {
                 for told in all {
                     self.claim(ctx, told);
                 }

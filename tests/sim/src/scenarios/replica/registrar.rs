@@ -135,12 +135,12 @@ impl Registrar {
         let now = ctx.now();
         let generations = self.generations(now);
         let writes = now < self.settle_at + WRITTEN;
-        for (peer, (node, ..)) in &self.seen {
+        for (peer, (node, disk, _)) in &self.seen {
             // Who lost its disk is not who held.
             let holds = |seat: &&Seat| seat.claim.holder != *peer || seat.is_sound(peer, &generations);
             let told = self.seats.values().filter(holds).map(Seat::told).collect();
             say(ctx, *node, &Word::Members(live.to_vec(), writes));
-            say(ctx, *node, &Word::Claims(told));
+            say(ctx, *node, &Word::Claims(told, *disk));
         }
         for (slot, seat) in &self.seats {
             let Some(next) = &seat.next else { continue };
@@ -237,7 +237,10 @@ impl Registrar {
             if heir != holder || settling {
                 set.retain(|peer| target.contains(peer) || *peer == heir);
             }
-            seat.prepare(now, heir, set);
+            // Nobody would leave a slot to one alone who could lose its disk next.
+            if set.len() > 1 || settling {
+                seat.prepare(now, heir, set);
+            }
         } else if !settling && !changed && takes && seat.settled {
             let heir = other.filter(|peer| sound.contains(peer)).unwrap_or(seat.claim.holder);
             seat.prepare(now, heir, set);

@@ -45,8 +45,8 @@ pub(super) enum Word {
     Prepare { slot: Slot, token: Token },
     /// Promised, on disk.
     Promised { slot: Slot, token: Token, generation: u64, position: Option<Position> },
-    /// What is.
-    Claims(Vec<Told>),
+    /// What is, for a peer with this disk.
+    Claims(Vec<Told>, u64),
     /// Of the holder.
     CaughtUp { slot: Slot, token: Token },
     /// Of the holder.
