@@ -3,6 +3,7 @@
 pub mod gossip;
 pub mod lease;
 pub mod links;
+pub mod steward;
 
 use crate::run::{Options, Outcome, run};
 use crate::scenario::Scenario;
@@ -43,5 +44,6 @@ pub fn all() -> Vec<Box<dyn Runnable>> {
     let mut all: Vec<Box<dyn Runnable>> = vec![Box::new(gossip::Gossip)];
     all.extend(lease::Variant::ALL.map(|variant| Box::new(lease::Lease(variant)) as Box<dyn Runnable>));
     all.extend(links::Variant::ALL.map(|variant| Box::new(links::Links(variant)) as Box<dyn Runnable>));
+    all.extend(steward::Variant::ALL.map(|variant| Box::new(steward::Steward(variant)) as Box<dyn Runnable>));
     all
 }
