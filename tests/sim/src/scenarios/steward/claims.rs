@@ -103,9 +103,10 @@ impl Claims {
 
     pub fn message(&mut self, ctx: &mut Ctx<'_, Sent>, from: NodeId, bytes: &[u8]) {
         match decode(bytes) {
-            Ok(Word::Hello) => {
+            Ok(Word::Hello { fresh }) => {
                 self.here.insert(from);
-                for (&slot, held) in &self.slots {
+                for (&slot, held) in &mut self.slots {
+                    held.holder = held.holder.filter(|holder| !fresh || *holder != from);
                     let (Some(holder), token) = (held.holder, held.token) else { continue };
                     Word::Route { slot, holder: holder.0, token }.send(ctx, from);
                     if holder == from {

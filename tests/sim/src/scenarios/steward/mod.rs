@@ -71,7 +71,10 @@ impl Variant {
 /// What peers and the fixture say to each other: not part of the protocol.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Word {
-    Hello,
+    /// A peer has started, or was cut off; perhaps without its disk: then it does not know what it held.
+    Hello {
+        fresh: bool,
+    },
     /// "I hold this slot by this token": asks for a lease; the number comes back.
     Renew {
         slot: Slot,

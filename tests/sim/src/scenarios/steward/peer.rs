@@ -46,6 +46,8 @@ pub struct Peer {
     number: u64,
     renew_at: Instant,
     hello_at: Option<Instant>,
+    /// Started on an empty disk, and has not said so yet.
+    fresh: bool,
     down: BTreeSet<NodeId>,
     writing: BTreeMap<Ticket, u64>,
     /// Wishes, by what is planted.
@@ -74,6 +76,7 @@ impl Peer {
             number: 0,
             renew_at: now,
             hello_at: Some(now),
+            fresh: disk.is_empty(),
             down: BTreeSet::new(),
             writing: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -119,7 +122,7 @@ impl Peer {
         let now = ctx.now();
         if self.hello_at.is_some_and(|at| at <= now) {
             self.hello_at = None;
-            Word::Hello.send(ctx, self.claims);
+            Word::Hello { fresh: std::mem::take(&mut self.fresh) }.send(ctx, self.claims);
         }
         if self.renew_at <= now {
             self.renew_at = now + RENEWAL;
@@ -215,7 +218,7 @@ impl Peer {
                 }
             }
             Word::Calm => self.calm = true,
-            Word::Hello | Word::Renew { .. } | Word::Drained { .. } => {}
+            Word::Hello { .. } | Word::Renew { .. } | Word::Drained { .. } => {}
         }
     }
 
