@@ -177,3 +177,46 @@ mod replica {
         assert_eq!(all.join("\n"), golden.trim_end());
     }
 }
+
+mod steward {
+    use super::*;
+    use anthill_protocol::steward::message::{Ask, Grant, Moved, Release};
+    use anthill_protocol::steward::{AddressKey, Message};
+
+    const V4: AddressKey = AddressKey::V4([93, 184, 216, 34]);
+    const V6: AddressKey = AddressKey::V6([0x26, 6, 0x28, 0, 2, 0x20, 0, 1]);
+
+    #[test]
+    fn asks() {
+        let ask = |address| Ask { address, id: 1 << 40, delay_ms: 1_000, wanted: 300 };
+        golden(
+            &Message::Ask(vec![ask(V4), ask(V6)]),
+            "010002005db8d822fd0000000000010000fbe803fb2c01012606280002200001fd0000000000010000fbe803fb2c01",
+        );
+    }
+
+    #[test]
+    fn grants() {
+        let grant = Grant { address: V4, id: 1 << 40, waited_us: 70_000, length_us: 8_000_000 };
+        golden(&Message::Grant(vec![grant]), "010101005db8d822fd0000000000010000fc70110100fc00127a00");
+    }
+
+    #[test]
+    fn releases() {
+        golden(&Message::Release(vec![Release { address: V6, id: 5 }]), "01020101260628000220000105");
+    }
+
+    #[test]
+    fn moved() {
+        let known = Moved { slot: slot(16_383), holder: Some((PeerKey([0xbb; 32]), token())) };
+        golden(
+            &Message::Moved(vec![known, Moved { slot: slot(1), holder: None }]),
+            "010302fbff3f01bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbfb2c01aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa0100",
+        );
+    }
+
+    #[test]
+    fn slots_of_addresses() {
+        assert_eq!([V4, V6].map(|address| address.slot().number()), [15614, 9453]);
+    }
+}

@@ -21,7 +21,7 @@
 //! (5) A slot that is handed over is drained first.
 //!
 //! *What remains assumed*: clocks as above; claims keep their promise (a forced take-over keeps it as long as the old holder's lease
-//! has run out, which `t_force` is much longer than); all peers take the same delay for an address (of two the longer lies between
+//! has run out, which `t_force` is much longer than; a peer that lost its disk holds a slot by a new token only); all peers take the same delay for an address (of two the longer lies between
 //! windows); a process that starts sends nothing to an address for its delay, since its earlier self may have.
 //!
 //! *Turns.* Wishes stand in line and keep their place when they are said again. The next one gets a share of the longest window, in

@@ -35,6 +35,8 @@ pub(super) struct Office {
     all: usize,
     /// Windows granted by an earlier process have ended by then.
     quarantine: Instant,
+    /// Whether that was noticed.
+    is_over: bool,
     shared: Shared,
     next_ticket: u64,
 }
@@ -71,13 +73,16 @@ impl Office {
             asks: BTreeMap::new(),
             all: 0,
             quarantine,
+            is_over: !shared,
             shared: if shared { Shared::Yes(now) } else { Shared::No },
             next_ticket: 0,
         }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.timers.first().map(|(at, _)| *at)
+        let turn = self.timers.first().map(|(at, _)| *at);
+        let drains = self.draining.values().any(|(_, answered)| !answered);
+        turn.into_iter().chain((drains && !self.is_over).then_some(self.quarantine)).min()
     }
 
     /// A lease was got or renewed.
@@ -211,12 +216,15 @@ impl Office {
     pub(super) fn persisted(&mut self, now: Instant, ticket: u64, done: bool, send: &mut Outgoing) {
         if self.shared == Shared::Writing(ticket) {
             self.shared = if done { Shared::Yes(now) } else { Shared::No };
-            let slots: BTreeSet<Slot> = self.leases.keys().copied().collect();
-            slots.into_iter().filter(|_| done).for_each(|slot| self.look_at(now, slot, send));
+            self.look_at_all(now, send);
         }
     }
 
     pub(super) fn tick(&mut self, now: Instant, send: &mut Outgoing) {
+        if !self.is_over && self.quarantine <= now {
+            self.is_over = true;
+            self.look_at_all(now, send);
+        }
         while let Some(&(at, address)) = self.timers.first()
             && at <= now
         {
@@ -265,6 +273,14 @@ impl Office {
             if *count == 0 {
                 self.asks.remove(peer);
             }
+        }
+    }
+
+    fn look_at_all(&mut self, now: Instant, send: &mut Outgoing) {
+        let slots: BTreeSet<Slot> = self.leases.keys().chain(self.draining.keys()).copied().collect();
+        for slot in slots {
+            self.look_at(now, slot, send);
+            self.drained(now, slot, send);
         }
     }
 
@@ -329,7 +345,7 @@ impl Office {
     fn drained(&mut self, now: Instant, slot: Slot, send: &mut Outgoing) {
         let open =
             |address: &AddressKey| self.fronts.get(address).is_some_and(|f| f.open_until(now).is_some());
-        let is_over = !self.of_slot(slot).iter().any(open);
+        let is_over = self.quarantine <= now && !self.of_slot(slot).iter().any(open);
         if let Some((_, answered)) = self.draining.get_mut(&slot).filter(|(_, answered)| is_over && !answered)
         {
             *answered = true;

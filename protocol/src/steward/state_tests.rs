@@ -162,6 +162,7 @@ fn who_starts_again_waits_for_windows_that_it_does_not_know() {
     again.lease(1);
     again.want();
     let mut waited = Duration::ZERO;
+    again.tell(Input::Drain(Slot::new(9).expect("another slot"), token(1)));
     while again.open().is_none() {
         again.pass(S / 10);
         again.lease(1);
@@ -209,6 +210,16 @@ fn a_slot_that_is_handed_over_is_drained_and_stays_so() {
     steward.pass(2 * S);
     steward.lease(3);
     assert!(steward.open().is_some());
+}
+
+#[test]
+fn who_starts_again_does_not_call_a_slot_drained_before_windows_that_it_does_not_know_have_ended() {
+    let mut again = Peer::new(1, true);
+    again.lease(1);
+    assert_eq!(again.tell(Input::Drain(slot(), token(1))), []);
+    assert_eq!(again.pass(Config::default().window), []);
+    assert_eq!(again.pass(S), [Effect::Drained(slot())]);
+    assert_eq!(again.state.deadline(), None);
 }
 
 #[test]

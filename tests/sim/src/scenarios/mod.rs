@@ -7,6 +7,7 @@ pub mod view;
 pub mod replica;
 pub mod swarm;
 pub mod links;
+pub mod steward;
 
 use crate::run::{Options, Outcome, run};
 use crate::scenario::Scenario;
@@ -51,5 +52,6 @@ pub fn all() -> Vec<Box<dyn Runnable>> {
     all.extend(replica::Variant::ALL.map(|variant| Box::new(replica::Replica(variant)) as Box<dyn Runnable>));
     all.extend(links::Variant::ALL.map(|variant| Box::new(links::Links(variant)) as Box<dyn Runnable>));
     all.extend([swarm::Swarm::Calm, swarm::Swarm::Stormy].map(|one| Box::new(one) as Box<dyn Runnable>));
+    all.extend(steward::Variant::ALL.map(|variant| Box::new(steward::Steward(variant)) as Box<dyn Runnable>));
     all
 }
