@@ -35,7 +35,8 @@ impl Wellness {
         }
         self.looked_at = view.now;
         let machines: Vec<Machine<'_, Member>> = view.machines().collect();
-        let acts = |m: &Machine<'_, Member>| m.node.is_some() && !m.paused;
+        // Who has not settled may not have been able to write, and so to speak, yet.
+        let acts = |m: &Machine<'_, Member>| !m.paused && m.node.is_some_and(|node| node.view().settled());
         for (place, one) in machines.iter().enumerate() {
             self.met.entry(one.id).or_insert(view.now);
             for other in &machines[..place] {
