@@ -1,8 +1,8 @@
 use super::*;
 use crate::peer::{Keys, testing::Keyring};
 use crate::time::Instant;
-use crate::wire::decode;
 use crate::view::{Electors, Stored};
+use crate::wire::decode;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -35,7 +35,8 @@ fn news() -> News {
 
 fn one_of_each() -> Vec<Message> {
     let (a, b) = (PeerKey([1; 32]), PeerKey([2; 32]));
-    let word = Word { incarnation: incarnation(300), stand: Stand { number: 7, digest: 8, attempt: 1 << 50 } };
+    let word =
+        Word { incarnation: incarnation(300), stand: Stand { number: 7, digest: 8, attempt: 1 << 50 } };
     let entry = |peer, claim| Entry { peer, incarnation: incarnation(1), digest: 9, claim };
     let (nonce, session) = (1 << 33, 1 << 60);
     vec![
@@ -64,7 +65,12 @@ fn what_is_said_is_understood() {
 fn the_largest_messages_fit() {
     let records = vec![record(1, crate::member::MAX_ADDRESSES); MAX_NEWS];
     let peer = |n: usize| PeerKey(std::array::from_fn(|i| if i < 2 { n.to_be_bytes()[6 + i] } else { 255 }));
-    let entry = |n| Entry { peer: peer(n), incarnation: Incarnation { generation: u64::MAX, sequence: u64::MAX }, digest: u64::MAX, claim: Claim::Left };
+    let entry = |n| Entry {
+        peer: peer(n),
+        incarnation: Incarnation { generation: u64::MAX, sequence: u64::MAX },
+        digest: u64::MAX,
+        claim: Claim::Left,
+    };
     for message in [
         Message::News(News { records, ..News::default() }),
         Message::Listing { session: u64::MAX, entries: (0..MAX_ENTRIES).map(entry).collect(), done: false },

@@ -48,7 +48,8 @@ fn of_two_the_survivor_goes_on_after_a_while_and_of_more_none_does() {
     let at_once = pair.iter().filter(|dead| settled_on(&pair).is_primary(away(dead, 119)));
     assert_eq!(at_once.count(), 1, "the nearest does not wait");
     let four = peers(4);
-    let long = |peer: &PeerKey| if *peer == four[0] { Voter::Live } else { Voter::Away(Duration::from_secs(9_999)) };
+    let long =
+        |peer: &PeerKey| if *peer == four[0] { Voter::Live } else { Voter::Away(Duration::from_secs(9_999)) };
     assert!(!settled_on(&four).is_primary(long));
 }
 

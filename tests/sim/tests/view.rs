@@ -10,7 +10,12 @@ fn scenario(setting: Setting, variant: Variant) -> Membership {
     Membership { setting, variant, measured: None }
 }
 
-fn first_failure(setting: Setting, variant: Variant, options: &Options, seeds: Range<u64>) -> Option<Box<Violation>> {
+fn first_failure(
+    setting: Setting,
+    variant: Variant,
+    options: &Options,
+    seeds: Range<u64>,
+) -> Option<Box<Violation>> {
     let scenario = scenario(setting, variant);
     seeds.into_iter().find_map(|seed| run(&scenario, seed, options).violation)
 }
@@ -119,7 +124,8 @@ fn idle(machines: u32) -> (f64, f64) {
     let scenario = scenario(Setting::Idle, Variant::Right);
     let [short, long] = [200, 500].map(|seconds| {
         let faulty = Some(Duration::from_secs(seconds));
-        let options = Options { machines: Some(machines), faulty, quiet: Some(Duration::ZERO), ..Options::default() };
+        let options =
+            Options { machines: Some(machines), faulty, quiet: Some(Duration::ZERO), ..Options::default() };
         let metrics = run(&scenario, 1, &options).metrics;
         let bytes: u64 = metrics.traffic.values().map(|t| t.bytes).sum();
         (metrics.messages(), bytes)
