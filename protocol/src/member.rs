@@ -228,8 +228,10 @@ impl MemberRecord {
     /// follow a record may follow those before it too, so a peer that missed some is not misled.
     fn may_follow(&self, before: &MemberRecord) -> Result<(), MemberError> {
         // Who lost its disk does not know when they changed: what matters is that they did not.
-        let reborn = self.generation > before.generation && self.tokens_changed_at >= before.tokens_changed_at;
-        let same = self.tokens == before.tokens && (reborn || self.tokens_changed_at == before.tokens_changed_at);
+        let reborn =
+            self.generation > before.generation && self.tokens_changed_at >= before.tokens_changed_at;
+        let same =
+            self.tokens == before.tokens && (reborn || self.tokens_changed_at == before.tokens_changed_at);
         let earliest = before.tokens_changed_at + MIN_TOKEN_INTERVAL;
         match same || self.tokens_changed_at >= earliest {
             true => Ok(()),

@@ -71,6 +71,13 @@ fn tokens_change_once_an_hour_and_not_by_being_reborn() {
     assert!(matches!(judged(&hasty, Some(&first), later), Err(MemberError::TooSoon { .. })));
     let reborn = MemberRecord { tokens: 128, tokens_changed_at: soon, ..first.reborn(1) };
     assert!(matches!(judged(&reborn, Some(&first), later), Err(MemberError::TooSoon { .. })));
+    // Who lost its disk does not know when they changed: they did not.
+    let unchanged = MemberRecord { tokens_changed_at: soon, ..first.reborn(1) };
+    assert_eq!(judged(&unchanged, Some(&first), later), Ok(News::Newer));
+    assert!(matches!(
+        judged(&MemberRecord { generation: 0, ..unchanged }, Some(&first), later),
+        Ok(News::Older) | Err(MemberError::TooSoon { .. })
+    ));
     let silent = MemberRecord { tokens: 128, ..first.successor() };
     assert!(matches!(judged(&silent, Some(&first), later), Err(MemberError::TooSoon { .. })));
     let backdated = MemberRecord { tokens_changed_at: Instant::ZERO, ..first.successor() };

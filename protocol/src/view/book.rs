@@ -234,7 +234,7 @@ impl Book {
     pub fn forget_tombs(&mut self, now: Instant) -> Vec<PeerKey> {
         let over: Vec<_> =
             self.tombs.iter().filter(|(_, tomb)| tomb.until <= now).map(|(peer, _)| *peer).collect();
-        over.iter().for_each(|peer| drop(self.tombs.remove(peer)));
+        self.tombs.retain(|_, tomb| tomb.until > now);
         over
     }
 

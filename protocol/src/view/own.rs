@@ -4,7 +4,9 @@
 //! begins behind the block of the one before it. So a record of our own generation that we did not make was made by another
 //! process with our key, or by one whose disk we have an older copy of.
 
-use super::io::Description;
+use super::io::{Description, Effect};
+use super::rumor::Rumor;
+use super::state::State;
 use super::statement::{Goodbye, Incarnation};
 use super::stored::Stored;
 use crate::member::{MIN_TOKEN_INTERVAL, MemberError, MemberRecord};
@@ -181,5 +183,42 @@ impl Own {
         self.record = Arc::new(self.record.reborn(generation.saturating_add(1)));
         self.signed = None;
         self.reserved = 0;
+    }
+}
+
+impl<K: Keys> State<K> {
+    /// Somebody else speaks with our key.
+    pub(super) fn twin(&mut self, incarnation: Incarnation, out: &mut Vec<Effect>) {
+        self.over = true;
+        out.push(Effect::Twin(incarnation));
+    }
+
+    /// We had lost our disk, and begin above what others know of us.
+    pub(super) fn be_reborn(&mut self, now: Instant, generation: u64) {
+        self.own.be_reborn(generation);
+        self.own_write_at = Some(now);
+    }
+
+    /// Others doubt that this peer is there: it says so anew, soon.
+    pub(super) fn refute(&mut self, now: Instant) {
+        let at = now.max(self.refuted_at + self.config.refute_every);
+        self.record_at = Some(self.record_at.map_or(at, |planned| planned.min(at)));
+    }
+
+    pub(super) fn make_record(&mut self, now: Instant) {
+        self.record_at = None;
+        if self.own.next(now, &self.keys).is_none() {
+            // When the disk knows of more sequences.
+            self.record_at = Some(now + self.config.rewrite_after);
+            self.own_write_at.get_or_insert(now);
+            return;
+        }
+        self.refuted_at = now;
+        self.book.set_own(&self.own.record);
+        self.rumor(now, Rumor::Record(self.own.peer()));
+        if self.own.is_short() {
+            self.own_write_at.get_or_insert(now);
+        }
+        self.change(now);
     }
 }

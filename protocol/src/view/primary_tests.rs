@@ -1,1 +1,110 @@
 use super::*;
+use crate::peer::{Keys, testing::Keyring};
+use crate::view::Config;
+
+fn peers(n: u64) -> Vec<PeerKey> {
+    let mut peers: Vec<PeerKey> = (0..n).map(|n| Keyring::numbered(n).own()).collect();
+    peers.sort();
+    peers
+}
+
+fn config() -> Config {
+    Config::of(Key::of_swarm("test"))
+}
+
+fn settled_on(members: &[PeerKey]) -> Primary {
+    Primary::new(&config(), Some(Electors { number: 5, members: members.to_vec() }), Vec::new())
+}
+
+fn sees(live: &[PeerKey]) -> impl Fn(&PeerKey) -> Voter {
+    |peer| if live.contains(peer) { Voter::Live } else { Voter::Away(Duration::ZERO) }
+}
+
+const START: Instant = Instant(1_000_000_000);
+
+#[test]
+fn of_any_two_parts_at_most_one_is_primary_and_of_two_halves_exactly_one() {
+    for count in 1..=8 {
+        let all = peers(count);
+        let primary = settled_on(&all);
+        for part in 0..1u32 << count {
+            let (one, other): (Vec<_>, Vec<_>) = all.iter().zip(0..).partition(|(_, n)| part >> n & 1 == 1);
+            let of = |side: Vec<(&PeerKey, u32)>| side.into_iter().map(|(peer, _)| *peer).collect::<Vec<_>>();
+            let (one, other) = (of(one), of(other));
+            let is_primary = [&one, &other].map(|part| primary.is_primary(sees(part)));
+            assert_ne!(is_primary[0], is_primary[1], "{one:?} {other:?}");
+        }
+    }
+}
+
+#[test]
+fn of_two_the_survivor_goes_on_after_a_while_and_of_more_none_does() {
+    let pair = peers(2);
+    let away = |of: &PeerKey, long| {
+        let of = *of;
+        move |peer: &PeerKey| if *peer == of { Voter::Away(Duration::from_secs(long)) } else { Voter::Live }
+    };
+    assert!(pair.iter().all(|dead| settled_on(&pair).is_primary(away(dead, 120))));
+    let at_once = pair.iter().filter(|dead| settled_on(&pair).is_primary(away(dead, 119)));
+    assert_eq!(at_once.count(), 1, "the nearest does not wait");
+    let four = peers(4);
+    let long =
+        |peer: &PeerKey| if *peer == four[0] { Voter::Live } else { Voter::Away(Duration::from_secs(9_999)) };
+    assert!(!settled_on(&four).is_primary(long));
+}
+
+#[test]
+fn who_left_counts_no_more() {
+    let three = peers(3);
+    let left = |peer: &PeerKey| if *peer == three[0] { Voter::Live } else { Voter::Left };
+    assert!(settled_on(&three).is_primary(left));
+}
+
+#[test]
+fn a_view_settles_when_it_stood_still_and_all_have_written_it_down() {
+    let four = peers(4);
+    let three = four[..3].to_vec();
+    let mut primary = settled_on(&four);
+    primary.see(START, Some(three.clone()));
+    let after = START + config().settle_after;
+    assert_eq!(primary.attempt(START, sees(&three)), None, "too early");
+    primary.see(START + Duration::from_secs(1), Some(three.clone()));
+    assert!(primary.attempt(after, sees(&three)).is_some());
+    let digest = Electors { number: 6, members: three.clone() }.digest();
+    let stand = Stand { number: 5, digest: primary.stand().digest, attempt: digest };
+    assert_eq!(primary.stand().attempt, 0, "said when it is written");
+    primary.heard(three[1], stand);
+    let Stored::Electors { attempts, .. } = primary.stored() else { panic!("electors") };
+    primary.written(&attempts);
+    assert_eq!(primary.stand().attempt, digest);
+    assert_eq!(primary.agreed(&three[0]), None, "what was said before does not count");
+    primary.heard(three[1], stand);
+    primary.heard(three[2], stand);
+    let electors = primary.agreed(&three[0]).expect("all have agreed");
+    primary.settle(electors.clone());
+    assert_eq!((primary.last(), primary.attempts().len()), (Some(&electors), 0));
+}
+
+/// The example for which attempts are written down: of five, three settle on themselves, but one of them does not hear the end of it.
+#[test]
+fn who_missed_the_end_of_an_attempt_is_not_primary_with_those_who_were_away() {
+    let five = peers(5);
+    let (three, others) = (five[..3].to_vec(), five[2..].to_vec());
+    let mut missed = settled_on(&five);
+    assert!(missed.is_primary(sees(&others)), "by the old view alone");
+    missed.see(START, Some(three.clone()));
+    missed.attempt(START + config().settle_after, sees(&three)).expect("an attempt");
+    assert!(!missed.is_primary(sees(&others)));
+    assert!(missed.is_primary(sees(&three)));
+}
+
+#[test]
+fn who_hears_of_a_later_view_waits_for_it() {
+    let three = peers(3);
+    let mut primary = settled_on(&three);
+    assert!(primary.heard(three[1], Stand { number: 6, digest: 1, attempt: 0 }));
+    assert!(!primary.is_primary(sees(&three)));
+    primary.lost(&three[1]);
+    assert!(primary.is_primary(sees(&three)), "it cannot be asked any more");
+    assert!(!primary.heard(three[1], primary.stand()));
+}

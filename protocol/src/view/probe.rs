@@ -111,7 +111,8 @@ impl Prober {
             self.asked_at.pop_first();
         }
         self.soon.remove(&peer);
-        self.flights.insert(peer, Flight { nonce: self.nonce, started: now, relays: None, hopeless, again: 0 });
+        self.flights
+            .insert(peer, Flight { nonce: self.nonce, started: now, relays: None, hopeless, again: 0 });
         Due::Ping(peer, self.nonce)
     }
 

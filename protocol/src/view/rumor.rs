@@ -1,9 +1,11 @@
 //! News that is told on: each item to a number of members that grows with the logarithm of their number, then no more
 //! (SWIM's infection-style dissemination: Das, Gupta, Motivala 2002).
 
-use super::message::News;
+use super::io::Effect;
+use super::message::{MAX_NEWS, Message, News};
+use super::state::State;
 use super::statement::Witnessed;
-use crate::peer::PeerKey;
+use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::time::Instant;
 use std::collections::BTreeMap;
@@ -98,4 +100,43 @@ impl Rumors {
 /// e^12 of hundreds.
 fn times(members: usize) -> u32 {
     4 * (members.max(1).ilog10() + 1)
+}
+
+impl<K: Keys> State<K> {
+    pub(super) fn gossip(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.rumors.forget_old(now);
+        for peer in self.pick(self.config.fanout, |_| true) {
+            let news = self.news(now, MAX_NEWS);
+            if !news.is_empty() {
+                out.push(Effect::Send(peer, Message::News(news)));
+            }
+        }
+        self.gossip_at = (!self.rumors.is_empty()).then(|| now + self.config.gossip_every);
+    }
+
+    /// Something is told on.
+    pub(super) fn rumor(&mut self, now: Instant, rumor: Rumor) {
+        self.rumors.add(now, rumor, None);
+        self.gossip_at.get_or_insert(now + self.config.publish_after);
+    }
+
+    /// A witness's word is told on.
+    pub(super) fn rumor_of(&mut self, now: Instant, word: Signed<Witnessed>) {
+        let rumor = Rumor::Witness(word.body().witness, word.body().subject);
+        self.rumors.add(now, rumor, Some(word));
+        self.gossip_at.get_or_insert(now + self.config.publish_after);
+    }
+
+    /// What is told on with the next message.
+    pub(super) fn news(&mut self, now: Instant, most: usize) -> News {
+        let (book, own) = (&self.book, &self.own);
+        self.rumors.tell(now, most, book.members().len(), |rumor, news| match rumor {
+            Rumor::Record(peer) if *peer == own.peer() => news.records.extend(own.signed.clone()),
+            Rumor::Record(peer) => news.records.extend(book.get(peer).map(|known| known.signed.clone())),
+            Rumor::Goodbye(peer) => {
+                news.goodbyes.extend(book.tomb(peer).and_then(|tomb| tomb.goodbye.clone()));
+            }
+            Rumor::Witness(..) => {}
+        })
+    }
 }

@@ -2,14 +2,15 @@
 
 use super::book::{Book, Tomb};
 use super::compare::Session;
-use super::io::{Change, Config, Description, Effect, Input, Reason, Ticket};
+use super::io::{Config, Description, Effect, Input, Reason, Ticket};
 use super::message::{Message, News, Stand, Word};
 use super::own::Own;
-use super::primary::{Electors, Primary, Voter};
+use super::primary::{Electors, Primary};
 use super::probe::Prober;
 use super::rumor::{Rumor, Rumors};
 use super::stored::{Key as StoredKey, Stored};
-use super::view::{Seen, Status, View};
+use super::view::{Status, View};
+use super::write::Write;
 use crate::exclusion::serve::Budget;
 use crate::exclusion::sync::Rate;
 use crate::member::MemberError;
@@ -23,8 +24,6 @@ use std::time::Duration;
 
 /// Members told that this peer leaves; they tell the others.
 const TOLD_GOODBYE: usize = 32;
-/// Records in one write.
-const WRITTEN_AT_ONCE: usize = 256;
 /// Who was asked something lately, remembered.
 const MAX_ASKED: usize = 4_096;
 /// Bytes answered to one peer, and to all: what a newcomer to a swarm of thousands needs.
@@ -43,14 +42,6 @@ pub struct Start {
     pub expects_others: bool,
     /// What the process before wrote down.
     pub stored: Vec<Stored>,
-}
-
-/// What a write is of.
-#[derive(Debug)]
-pub(super) enum Write {
-    Own { generation: u64, reserved: u64 },
-    Electors { attempts: Vec<Electors>, settle: Option<Electors> },
-    Others(BTreeSet<StoredKey>),
 }
 
 /// What is asked of peers beside probes, at most so often.
@@ -99,24 +90,24 @@ pub struct State<K> {
     pub(super) unheard: BTreeSet<PeerKey>,
     pub(super) checks: Budget,
     pub(super) served: Budget,
-    expects_others: bool,
-    settled: bool,
-    view: Arc<View>,
-    publish_at: Option<Instant>,
+    pub(super) expects_others: bool,
+    pub(super) settled: bool,
+    pub(super) view: Arc<View>,
+    pub(super) publish_at: Option<Instant>,
     /// What the primary component or settling depend on may have changed.
     pub(super) review: bool,
-    gossip_at: Option<Instant>,
-    record_at: Option<Instant>,
-    refuted_at: Instant,
-    asked: BTreeMap<(PeerKey, Asked), Instant>,
-    writes: BTreeMap<Ticket, Write>,
-    tickets: u64,
-    own_write_at: Option<Instant>,
-    electors_write_at: Option<Instant>,
-    settling: Option<Electors>,
-    unwritten: BTreeSet<StoredKey>,
-    unwritten_at: Option<Instant>,
-    over: bool,
+    pub(super) gossip_at: Option<Instant>,
+    pub(super) record_at: Option<Instant>,
+    pub(super) refuted_at: Instant,
+    pub(super) asked: BTreeMap<(PeerKey, Asked), Instant>,
+    pub(super) writes: BTreeMap<Ticket, Write>,
+    pub(super) tickets: u64,
+    pub(super) own_write_at: Option<Instant>,
+    pub(super) electors_write_at: Option<Instant>,
+    pub(super) settling: Option<Electors>,
+    pub(super) unwritten: BTreeSet<StoredKey>,
+    pub(super) unwritten_at: Option<Instant>,
+    pub(super) over: bool,
 }
 
 impl<K: Keys> State<K> {
@@ -354,78 +345,6 @@ impl<K: Keys> State<K> {
         out.push(Effect::Left);
     }
 
-    /// Somebody else speaks with our key.
-    pub(super) fn twin(&mut self, incarnation: super::Incarnation, out: &mut Vec<Effect>) {
-        self.over = true;
-        out.push(Effect::Twin(incarnation));
-    }
-
-    /// We had lost our disk, and begin above what others know of us.
-    pub(super) fn be_reborn(&mut self, now: Instant, generation: u64) {
-        self.own.be_reborn(generation);
-        self.own_write_at = Some(now);
-    }
-
-    /// Others doubt that this peer is there: it says so anew, soon.
-    pub(super) fn refute(&mut self, now: Instant) {
-        let at = now.max(self.refuted_at + self.config.refute_every);
-        self.record_at = Some(self.record_at.map_or(at, |planned| planned.min(at)));
-    }
-
-    fn make_record(&mut self, now: Instant) {
-        self.record_at = None;
-        if self.own.next(now, &self.keys).is_none() {
-            // When the disk knows of more sequences.
-            self.record_at = Some(now + self.config.rewrite_after);
-            self.own_write_at.get_or_insert(now);
-            return;
-        }
-        self.refuted_at = now;
-        self.book.set_own(&self.own.record);
-        self.rumor(now, Rumor::Record(self.own.peer()));
-        if self.own.is_short() {
-            self.own_write_at.get_or_insert(now);
-        }
-        self.change(now);
-    }
-
-    fn gossip(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        self.rumors.forget_old(now);
-        for peer in self.pick(self.config.fanout, |_| true) {
-            let news = self.news(now, super::message::MAX_NEWS);
-            if !news.is_empty() {
-                out.push(Effect::Send(peer, Message::News(news)));
-            }
-        }
-        self.gossip_at = (!self.rumors.is_empty()).then(|| now + self.config.gossip_every);
-    }
-
-    /// Something is told on.
-    pub(super) fn rumor(&mut self, now: Instant, rumor: Rumor) {
-        self.rumors.add(now, rumor, None);
-        self.gossip_at.get_or_insert(now + self.config.publish_after);
-    }
-
-    /// A witness's word is told on.
-    pub(super) fn rumor_of(&mut self, now: Instant, word: crate::signed::Signed<super::Witnessed>) {
-        let rumor = Rumor::Witness(word.body().witness, word.body().subject);
-        self.rumors.add(now, rumor, Some(word));
-        self.gossip_at.get_or_insert(now + self.config.publish_after);
-    }
-
-    /// What is told on with the next message.
-    pub(super) fn news(&mut self, now: Instant, most: usize) -> News {
-        let (book, own) = (&self.book, &self.own);
-        self.rumors.tell(now, most, book.members().len(), |rumor, news| match rumor {
-            Rumor::Record(peer) if *peer == own.peer() => news.records.extend(own.signed.clone()),
-            Rumor::Record(peer) => news.records.extend(book.get(peer).map(|known| known.signed.clone())),
-            Rumor::Goodbye(peer) => {
-                news.goodbyes.extend(book.tomb(peer).and_then(|tomb| tomb.goodbye.clone()));
-            }
-            Rumor::Witness(..) => {}
-        })
-    }
-
     /// What this peer says of itself with a probe.
     pub(super) fn word(&self) -> Word {
         // Who has not settled agrees on nothing.
@@ -466,219 +385,8 @@ impl<K: Keys> State<K> {
         false
     }
 
-    /// The view is another one now.
-    pub(super) fn change(&mut self, now: Instant) {
-        self.review = true;
-        self.publish_at.get_or_insert(now + self.config.publish_after);
-    }
-
-    fn publish(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        self.publish_at = None;
-        let primary = self.settled && self.primary.is_primary(|peer| self.voter(now, peer));
-        self.view = Arc::new(self.view.updated(self.seen(), self.settled, primary));
-        out.push(Effect::Changed);
-    }
-
-    fn seen(&self) -> BTreeMap<PeerKey, Seen> {
-        let others = self.book.members().iter();
-        let others =
-            others.map(|(peer, known)| (*peer, Seen { record: known.record.clone(), status: known.status }));
-        let own = Seen { record: self.own.record.clone(), status: Status::Alive };
-        others.chain([(self.own.peer(), own)]).collect()
-    }
-
-    /// How one of the electors does.
-    fn voter(&self, now: Instant, peer: &PeerKey) -> Voter {
-        match self.book.get(peer) {
-            _ if *peer == self.own.peer() => Voter::Live,
-            Some(known) if known.status == Status::Down => Voter::Away(now.since(known.since)),
-            Some(known) if self.away_until.is_some_and(|until| known.answered_at.is_none_or(|at| at < until)) => {
-                Voter::Away(Duration::ZERO)
-            }
-            Some(_) => Voter::Live,
-            None if self.book.has_left(peer) => Voter::Left,
-            // Gone: away for a day at least.
-            None if self.book.tomb(peer).is_some() => Voter::Away(self.config.gone_after),
-            None => Voter::Away(Duration::ZERO),
-        }
-    }
-
-    /// Whether this peer knows as much as its neighbours, and whether a view has settled.
-    fn review(&mut self, now: Instant) {
-        if !self.review && self.primary.deadline().is_none_or(|at| at > now) {
-            return;
-        }
-        self.review = false;
-        if !self.settled && self.knows_as_much() {
-            self.settled = true;
-            self.own.settled();
-            self.change(now);
-            if !self.expects_others && self.primary.last().is_none() && self.settling.is_none() {
-                // It founds the swarm, by its operator's word: there is nobody to agree with.
-                self.settle_on(now, self.primary.refounded(vec![self.own.peer()]));
-            }
-        }
-        self.primary.see(now, self.standing_still());
-        let mut primary = std::mem::replace(&mut self.primary, Primary::new(&self.config, None, Vec::new()));
-        if self.settled && primary.attempt(now, |peer| self.voter(now, peer)).is_some() {
-            self.electors_write_at.get_or_insert(now);
-            self.publish_at.get_or_insert(now + self.config.publish_after);
-        }
-        self.primary = primary;
-        if self.settling.is_none()
-            && let Some(electors) = self.primary.agreed(&self.own.peer())
-        {
-            self.settle_on(now, electors);
-        }
-        let is_primary = self.settled && self.primary.is_primary(|peer| self.voter(now, peer));
-        if is_primary {
-            self.away_until = None;
-        }
-        if (is_primary, self.settled) != (self.view.primary(), self.view.settled()) {
-            self.publish_at.get_or_insert(now + self.config.publish_after);
-        }
-    }
-
-    fn knows_as_much(&self) -> bool {
-        let live = |peer: &PeerKey| self.book.get(peer).is_some_and(|known| known.status != Status::Down);
-        let neighbours =
-            self.book.members().keys().filter(|peer| live(peer)).count().min(super::compare::NEIGHBOURS);
-        let compared = self.compared.iter().filter(|peer| live(peer)).count();
-        let is_swarm = || self.primary.last().is_some_and(|last| last.members == [self.own.peer()]);
-        let is_lost = self.book.members().is_empty() && self.expects_others && !is_swarm();
-        self.unheard.is_empty() && compared >= neighbours && !is_lost
-    }
-
-    /// The view to settle on: all that are not down, if nobody is in doubt.
-    fn standing_still(&self) -> Option<Vec<PeerKey>> {
-        if !self.settled || self.book.members().values().any(|known| known.status == Status::Suspect) {
-            return None;
-        }
-        let live = self.book.members().iter().filter(|(_, known)| known.status == Status::Alive);
-        let mut members: Vec<PeerKey> = live.map(|(peer, _)| *peer).chain([self.own.peer()]).collect();
-        members.sort();
-        Some(members)
-    }
-
-    /// A settled view is to be written down, then taken.
-    pub(super) fn settle_on(&mut self, now: Instant, electors: Electors) {
-        self.settling = Some(electors);
-        self.electors_write_at.get_or_insert(now);
-    }
-
-    fn refound(&mut self, now: Instant) {
-        let live = self.book.members().iter().filter(|(_, known)| known.status != Status::Down);
-        let mut members: Vec<PeerKey> = live.map(|(peer, _)| *peer).chain([self.own.peer()]).collect();
-        let swarm = self.config.swarm;
-        members.sort_by_key(|peer| (swarm.distance_of(peer), *peer));
-        members.truncate(super::message::MAX_ELECTORS);
-        members.sort();
-        self.settle_on(now, self.primary.refounded(members));
-    }
-
-    fn ticket(&mut self, write: Write) -> Ticket {
-        self.tickets += 1;
-        self.writes.insert(Ticket(self.tickets), write);
-        Ticket(self.tickets)
-    }
-
-    fn write_own(&mut self, out: &mut Vec<Effect>) {
-        let stored = self.own.to_store();
-        let Stored::Own { record, reserved } = &stored else { return };
-        let write = Write::Own { generation: record.generation, reserved: *reserved };
-        out.push(Effect::Persist(self.ticket(write), vec![Change::Put(Box::new(stored))]));
-    }
-
-    fn write_electors(&mut self, out: &mut Vec<Effect>) {
-        self.electors_write_at = None;
-        let settle = self.settling.clone();
-        let (attempts, stored) = match (&settle, self.primary.stored()) {
-            (Some(last), _) => {
-                (Vec::new(), Stored::Electors { last: Some(last.clone()), attempts: Vec::new() })
-            }
-            (None, Stored::Electors { last, attempts }) => {
-                (attempts.clone(), Stored::Electors { last, attempts })
-            }
-            (None, other) => (Vec::new(), other),
-        };
-        let ticket = self.ticket(Write::Electors { attempts, settle });
-        out.push(Effect::Persist(ticket, vec![Change::Put(Box::new(stored))]));
-    }
-
-    /// This is to be written, or taken off the disk.
-    pub(super) fn unwritten(&mut self, now: Instant, keys: impl IntoIterator<Item = StoredKey>) {
-        self.unwritten.extend(keys);
-        if !self.unwritten.is_empty() {
-            self.unwritten_at.get_or_insert(now + self.config.write_after);
-        }
-    }
-
-    fn write_others(&mut self, out: &mut Vec<Effect>) {
-        let mut keys = std::mem::take(&mut self.unwritten);
-        if let Some(rest) = keys.iter().nth(WRITTEN_AT_ONCE).copied() {
-            self.unwritten = keys.split_off(&rest);
-        } else {
-            self.unwritten_at = None;
-        }
-        let changes = keys.iter().map(|key| match self.stored(key) {
-            Some(stored) => Change::Put(Box::new(stored)),
-            None => Change::Forget(*key),
-        });
-        let changes = changes.collect();
-        let ticket = self.ticket(Write::Others(keys));
-        out.push(Effect::Persist(ticket, changes));
-    }
-
-    fn stored(&self, key: &StoredKey) -> Option<Stored> {
-        match key {
-            StoredKey::Member(peer) => self.book.get(peer).map(|known| Stored::Member(known.signed.clone())),
-            StoredKey::Tomb(peer) => self.book.tomb(peer).map(|tomb| Stored::Tomb {
-                peer: *peer,
-                incarnation: tomb.incarnation,
-                goodbye: tomb.goodbye.clone(),
-                until: tomb.until,
-            }),
-            StoredKey::Own | StoredKey::Electors => None,
-        }
-    }
-
-    fn persisted(&mut self, now: Instant, ticket: Ticket, out: &mut Vec<Effect>) {
-        match self.writes.remove(&ticket) {
-            Some(Write::Own { generation, reserved }) => {
-                if self.own.stored(generation, reserved, &self.keys) {
-                    self.begin(now, out);
-                }
-            }
-            Some(Write::Electors { attempts, settle: None }) => {
-                self.primary.written(&attempts);
-                self.review = true;
-            }
-            Some(Write::Electors { settle: Some(electors), .. }) => {
-                self.settling.take_if(|settling| *settling == electors);
-                self.primary.settle(electors);
-                if !matches!(self.primary.stored(), Stored::Electors { attempts, .. } if attempts.is_empty())
-                {
-                    self.electors_write_at.get_or_insert(now);
-                }
-                self.change(now);
-            }
-            Some(Write::Others(_)) | None => {}
-        }
-    }
-
-    /// A write failed: what still counts is written again.
-    fn not_persisted(&mut self, now: Instant, ticket: Ticket) {
-        let again = now + self.config.rewrite_after;
-        match self.writes.remove(&ticket) {
-            Some(Write::Own { .. }) => drop(self.own_write_at.get_or_insert(again)),
-            Some(Write::Electors { .. }) => drop(self.electors_write_at.get_or_insert(again)),
-            Some(Write::Others(keys)) => self.unwritten(now, keys),
-            None => {}
-        }
-    }
-
     /// There is a record to be shown: this peer begins to speak.
-    fn begin(&mut self, now: Instant, out: &mut Vec<Effect>) {
+    pub(super) fn begin(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.book.set_own(&self.own.record);
         self.fit_at = now;
         self.prober.next_at = now + self.jitter(self.config.probe_every);

@@ -10,7 +10,12 @@ fn scenario(setting: Setting, variant: Variant) -> Membership {
     Membership { setting, variant, measured: None }
 }
 
-fn first_failure(setting: Setting, variant: Variant, options: &Options, seeds: Range<u64>) -> Option<Box<Violation>> {
+fn first_failure(
+    setting: Setting,
+    variant: Variant,
+    options: &Options,
+    seeds: Range<u64>,
+) -> Option<Box<Violation>> {
     let scenario = scenario(setting, variant);
     seeds.into_iter().find_map(|seed| run(&scenario, seed, options).violation)
 }
@@ -30,12 +35,29 @@ fn is_found(setting: Setting, variant: Variant, machines: u32, seeds: Range<u64>
 
 #[test]
 fn views_become_right_under_every_fault() {
-    holds(Setting::All, 0..30);
+    holds(Setting::All, 0..24);
 }
 
 #[test]
 fn nobody_who_is_well_is_held_for_down() {
-    holds(Setting::Seen, 0..30);
+    holds(Setting::Seen, 0..16);
+}
+
+/// Bugs that runs have found.
+#[test]
+fn what_was_wrong_once_stays_right() {
+    for (setting, seed) in [
+        // Who lost its disk said that its tokens had just changed, and was not believed for an hour.
+        (Setting::All, 0),
+        // Newcomers that found only each other settled on a view of their own, and made a second primary component.
+        (Setting::All, 101),
+        // A founder that was stopped before anybody came did not settle again.
+        (Setting::All, 752),
+        // Streams that broke one after the other, each with a question on it, were taken for a death.
+        (Setting::Seen, 277),
+    ] {
+        holds(setting, seed..seed + 1);
+    }
 }
 
 #[test]
@@ -60,7 +82,7 @@ fn half_taken_for_a_majority_is_found() {
 
 #[test]
 fn the_same_seed_gives_the_same_log() {
-    for seed in 0..3 {
+    for seed in 3..5 {
         let [one, other] =
             [0, 1].map(|_| run(&scenario(Setting::All, Variant::Right), seed, &Options::default()));
         assert_eq!((one.digest, one.lines), (other.digest, other.lines));
@@ -102,7 +124,8 @@ fn idle(machines: u32) -> (f64, f64) {
     let scenario = scenario(Setting::Idle, Variant::Right);
     let [short, long] = [200, 500].map(|seconds| {
         let faulty = Some(Duration::from_secs(seconds));
-        let options = Options { machines: Some(machines), faulty, quiet: Some(Duration::ZERO), ..Options::default() };
+        let options =
+            Options { machines: Some(machines), faulty, quiet: Some(Duration::ZERO), ..Options::default() };
         let metrics = run(&scenario, 1, &options).metrics;
         let bytes: u64 = metrics.traffic.values().map(|t| t.bytes).sum();
         (metrics.messages(), bytes)

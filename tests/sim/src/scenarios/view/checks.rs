@@ -35,7 +35,8 @@ impl Wellness {
         }
         self.looked_at = view.now;
         let machines: Vec<Machine<'_, Member>> = view.machines().collect();
-        let acts = |m: &Machine<'_, Member>| m.node.is_some() && !m.paused;
+        // Who has not settled may not have been able to write, and so to speak, yet.
+        let acts = |m: &Machine<'_, Member>| !m.paused && m.node.is_some_and(|node| node.view().settled());
         for (place, one) in machines.iter().enumerate() {
             self.met.entry(one.id).or_insert(view.now);
             for other in &machines[..place] {
@@ -192,9 +193,15 @@ impl Check<Member> for OnePrimary {
         for (i, (a, one)) in primary.iter().enumerate() {
             for (b, other) in &primary[..i] {
                 let of_few = |node: &Member| node.electors().is_none_or(|of| of.len() <= 2);
-                let shared = one.view().members().any(|(peer, _)| one.view().is_live(peer) && other.view().is_live(peer));
+                let shared = one
+                    .view()
+                    .members()
+                    .any(|(peer, _)| one.view().is_live(peer) && other.view().is_live(peer));
                 if !shared && !of_few(one) && !of_few(other) {
-                    return Err(Broken::new(format!("{a} and {b} are both primary, and share nobody"), [*a, *b]));
+                    return Err(Broken::new(
+                        format!("{a} and {b} are both primary, and share nobody"),
+                        [*a, *b],
+                    ));
                 }
             }
         }
@@ -215,22 +222,33 @@ impl Check<Member> for AllAgree {
         // Only a copy makes twins. Its original may have found it, and stopped.
         for (id, node) in running.iter().filter(|(_, node)| !node.takes_part()) {
             if !view.machines().any(|m| m.copy_of.is_some()) {
-                return Err(Broken::new(format!("{id} stopped, though nobody has its key ({})", node.key()), [*id]));
+                return Err(Broken::new(
+                    format!("{id} stopped, though nobody has its key ({})", node.key()),
+                    [*id],
+                ));
             }
         }
-        let there: Vec<(NodeId, &Member)> = running.into_iter().filter(|(_, node)| node.takes_part()).collect();
+        let there: Vec<(NodeId, &Member)> =
+            running.into_iter().filter(|(_, node)| node.takes_part()).collect();
         let keys: BTreeMap<PeerKey, Incarnation> =
             there.iter().map(|(_, node)| (node.key(), node.incarnation())).collect();
         for (id, node) in &there {
             for (peer, incarnation) in &keys {
                 let seen = node.view().member(peer);
-                if seen.is_none_or(|seen| seen.status != Status::Alive || Incarnation::of(&seen.record) != *incarnation) {
-                    let what = format!("{id} sees {peer} as {:?}, which is alive at {incarnation:?}", seen.map(|s| (s.status, Incarnation::of(&s.record))));
+                if seen.is_none_or(|seen| {
+                    seen.status != Status::Alive || Incarnation::of(&seen.record) != *incarnation
+                }) {
+                    let what = format!(
+                        "{id} sees {peer} as {:?}, which is alive at {incarnation:?}",
+                        seen.map(|s| (s.status, Incarnation::of(&s.record)))
+                    );
                     let whose = there.iter().find(|(_, node)| node.key() == *peer).map(|(id, _)| *id);
                     return Err(Broken::new(what, whose.into_iter().chain([*id])));
                 }
             }
-            if let Some((peer, _)) = node.view().members().find(|(p, s)| !keys.contains_key(p) && s.status != Status::Down) {
+            if let Some((peer, _)) =
+                node.view().members().find(|(p, s)| !keys.contains_key(p) && s.status != Status::Down)
+            {
                 return Err(Broken::new(format!("{id} sees {peer}, which is not there"), [*id]));
             }
             if !node.view().settled() {

@@ -3,13 +3,13 @@
 mod checks;
 mod node;
 
-pub use checks::Measured;
 use crate::check::Check;
 use crate::dice::Dice;
 use crate::fault::{Dose, FaultKind, Palette};
 use crate::node::NodeId;
 use crate::plan::{self, Accident, Aim, Moment};
 use crate::scenario::{How, Scenario, Start};
+pub use checks::Measured;
 pub use node::{Boot, Event, Member};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -93,13 +93,17 @@ impl Scenario for Membership {
     fn about(&self) -> &'static str {
         match (self.variant, self.setting) {
             (Variant::Right, Setting::All) => "who is there, under every fault there is",
-            (Variant::Right, Setting::Seen) => "the same, under faults that can be seen: nobody well is held for down",
+            (Variant::Right, Setting::Seen) => {
+                "the same, under faults that can be seen: nobody well is held for down"
+            }
             (Variant::Right, Setting::Many) => "the same with 200 machines and few faults",
             (Variant::Right, Setting::Death) => "one machine dies",
             (Variant::Right, Setting::Halved) => "half of the machines stop at once",
             (Variant::Right, Setting::Idle) => "nothing happens",
             (Variant::BelievesAnybody, _) => "with a planted bug: one peer's word makes another down",
-            (Variant::OneGeneration, _) => "with a planted bug: an empty disk does not make another generation",
+            (Variant::OneGeneration, _) => {
+                "with a planted bug: an empty disk does not make another generation"
+            }
             (Variant::ReservesOnce, _) => "with a planted bug: sequences are used again",
             (Variant::HalfIsPrimary, _) => "with a planted bug: half of the settled view is primary",
         }
@@ -129,7 +133,8 @@ impl Scenario for Membership {
             id: start.id,
             others: start.first.max(start.id.0),
             // A founder without its disk is one more that looks for others.
-            founds: start.id == NodeId(0) && (start.first == 1 || matches!(start.how, How::First | How::Restart)),
+            founds: start.id == NodeId(0)
+                && (start.first == 1 || matches!(start.how, How::First | How::Restart)),
         }
     }
 
@@ -154,11 +159,20 @@ impl Scenario for Membership {
         use FaultKind as K;
         match self.setting {
             Setting::All => Palette::everything(),
-            Setting::Seen => {
-                Palette::everything().without(&[K::QueueFull, K::ClogLink, K::ClogNode, K::Slow, K::Loss, K::Reorder])
-            }
+            Setting::Seen => Palette::everything().without(&[
+                K::QueueFull,
+                K::ClogLink,
+                K::ClogNode,
+                K::Slow,
+                K::Loss,
+                K::Reorder,
+            ]),
             Setting::Many => {
-                let seldom = Dose { every: Duration::from_secs(60), least: Duration::from_secs(1), most: Duration::from_secs(30) };
+                let seldom = Dose {
+                    every: Duration::from_secs(60),
+                    least: Duration::from_secs(1),
+                    most: Duration::from_secs(30),
+                };
                 Palette::calm().with(K::Kill, seldom).with(K::MassStop, seldom).with(K::Partition, seldom)
             }
             Setting::Death | Setting::Halved | Setting::Idle => Palette::calm(),
@@ -169,7 +183,9 @@ impl Scenario for Membership {
         let mut dice = Dice::new(seed, "death");
         let (kind, aimed) = match self.setting {
             Setting::Death => (FaultKind::Death, vec![dice.below(u64::from(machines))]),
-            Setting::Halved => (FaultKind::MassStop, (u64::from(machines / 2)..u64::from(machines)).collect()),
+            Setting::Halved => {
+                (FaultKind::MassStop, (u64::from(machines / 2)..u64::from(machines)).collect())
+            }
             _ => return plan::draw(seed, &self.palette(), faulty),
         };
         let aim = Aim::These(aimed.into_iter().map(|n| NodeId(u32::try_from(n).unwrap_or(0))).collect());

@@ -10,8 +10,8 @@ use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::placement::Key;
 use anthill_protocol::time::Instant;
 use anthill_protocol::view::{
-    Change, Config, Description, Effect, Incarnation, Input, Message, Start, State, Status, Stored, Ticket as Write,
-    View,
+    Change, Config, Description, Effect, Incarnation, Input, Message, Start, State, Status, Stored,
+    Ticket as Write, View,
 };
 use anthill_protocol::wire::{decode, encode};
 use rand_chacha::ChaCha8Rng;
@@ -222,7 +222,8 @@ impl Node for Member {
         let number = kept.unwrap_or(u64::from(boot.id.0));
         let keys = Keyring::numbered(number);
         let stored = disk.range(b"").filter(|(key, _)| *key != KEY);
-        let mut stored: Vec<Stored> = stored.map(|(_, bytes)| decode(bytes).expect("what was written")).collect();
+        let mut stored: Vec<Stored> =
+            stored.map(|(_, bytes)| decode(bytes).expect("what was written")).collect();
         let description = Description { addresses: vec![address(boot.id)], dialable: true, tokens: 64 };
         if boot.variant == Variant::OneGeneration && kept.is_none() {
             let record = MemberRecord::first(keys.own(), Vec::new(), false, 64, now);

@@ -1,0 +1,125 @@
+//! Whether this peer knows as much as its neighbours, which view has settled, and what is published of both.
+
+use super::io::Effect;
+use super::primary::{Electors, Primary, Voter};
+use super::state::State;
+use super::view::{Seen, Status};
+use crate::peer::{Keys, PeerKey};
+use crate::time::Instant;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl<K: Keys> State<K> {
+    /// The view is another one now.
+    pub(super) fn change(&mut self, now: Instant) {
+        self.review = true;
+        self.publish_at.get_or_insert(now + self.config.publish_after);
+    }
+
+    pub(super) fn publish(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.publish_at = None;
+        let primary = self.settled && self.primary.is_primary(|peer| self.voter(now, peer));
+        self.view = Arc::new(self.view.updated(self.seen(), self.settled, primary));
+        out.push(Effect::Changed);
+    }
+
+    pub(super) fn seen(&self) -> BTreeMap<PeerKey, Seen> {
+        let others = self.book.members().iter();
+        let others =
+            others.map(|(peer, known)| (*peer, Seen { record: known.record.clone(), status: known.status }));
+        let own = Seen { record: self.own.record.clone(), status: Status::Alive };
+        others.chain([(self.own.peer(), own)]).collect()
+    }
+
+    /// How one of the electors does.
+    pub(super) fn voter(&self, now: Instant, peer: &PeerKey) -> Voter {
+        match self.book.get(peer) {
+            _ if *peer == self.own.peer() => Voter::Live,
+            Some(known) if known.status == Status::Down => Voter::Away(now.since(known.since)),
+            Some(known)
+                if self.away_until.is_some_and(|until| known.answered_at.is_none_or(|at| at < until)) =>
+            {
+                Voter::Away(Duration::ZERO)
+            }
+            Some(_) => Voter::Live,
+            None if self.book.has_left(peer) => Voter::Left,
+            // Gone: away for a day at least.
+            None if self.book.tomb(peer).is_some() => Voter::Away(self.config.gone_after),
+            None => Voter::Away(Duration::ZERO),
+        }
+    }
+
+    /// Whether this peer knows as much as its neighbours, and whether a view has settled.
+    pub(super) fn review(&mut self, now: Instant) {
+        if !self.review && self.primary.deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        self.review = false;
+        if !self.settled && self.knows_as_much() {
+            self.settled = true;
+            self.own.settled();
+            self.change(now);
+            if !self.expects_others && self.primary.last().is_none() && self.settling.is_none() {
+                // It founds the swarm, by its operator's word: there is nobody to agree with.
+                self.settle_on(now, self.primary.refounded(vec![self.own.peer()]));
+            }
+        }
+        self.primary.see(now, self.standing_still());
+        let mut primary = std::mem::replace(&mut self.primary, Primary::new(&self.config, None, Vec::new()));
+        if self.settled && primary.attempt(now, |peer| self.voter(now, peer)).is_some() {
+            self.electors_write_at.get_or_insert(now);
+            self.publish_at.get_or_insert(now + self.config.publish_after);
+        }
+        self.primary = primary;
+        if self.settling.is_none()
+            && let Some(electors) = self.primary.agreed(&self.own.peer())
+        {
+            self.settle_on(now, electors);
+        }
+        let is_primary = self.settled && self.primary.is_primary(|peer| self.voter(now, peer));
+        if is_primary {
+            self.away_until = None;
+        }
+        if (is_primary, self.settled) != (self.view.primary(), self.view.settled()) {
+            self.publish_at.get_or_insert(now + self.config.publish_after);
+        }
+    }
+
+    pub(super) fn knows_as_much(&self) -> bool {
+        let live = |peer: &PeerKey| self.book.get(peer).is_some_and(|known| known.status != Status::Down);
+        let neighbours =
+            self.book.members().keys().filter(|peer| live(peer)).count().min(super::compare::NEIGHBOURS);
+        let compared = self.compared.iter().filter(|peer| live(peer)).count();
+        let is_swarm = || self.primary.last().is_some_and(|last| last.members == [self.own.peer()]);
+        let is_lost = self.book.members().is_empty() && self.expects_others && !is_swarm();
+        self.unheard.is_empty() && compared >= neighbours && !is_lost
+    }
+
+    /// The view to settle on: all that are not down, if nobody is in doubt.
+    pub(super) fn standing_still(&self) -> Option<Vec<PeerKey>> {
+        if !self.settled || self.book.members().values().any(|known| known.status == Status::Suspect) {
+            return None;
+        }
+        let live = self.book.members().iter().filter(|(_, known)| known.status == Status::Alive);
+        let mut members: Vec<PeerKey> = live.map(|(peer, _)| *peer).chain([self.own.peer()]).collect();
+        members.sort();
+        Some(members)
+    }
+
+    /// A settled view is to be written down, then taken.
+    pub(super) fn settle_on(&mut self, now: Instant, electors: Electors) {
+        self.settling = Some(electors);
+        self.electors_write_at.get_or_insert(now);
+    }
+
+    pub(super) fn refound(&mut self, now: Instant) {
+        let live = self.book.members().iter().filter(|(_, known)| known.status != Status::Down);
+        let mut members: Vec<PeerKey> = live.map(|(peer, _)| *peer).chain([self.own.peer()]).collect();
+        let swarm = self.config.swarm;
+        members.sort_by_key(|peer| (swarm.distance_of(peer), *peer));
+        members.truncate(super::message::MAX_ELECTORS);
+        members.sort();
+        self.settle_on(now, self.primary.refounded(members));
+    }
+}

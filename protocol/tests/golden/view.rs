@@ -1,0 +1,127 @@
+use super::assert_golden;
+use anthill_protocol::member::{Address, MemberRecord, Transport};
+use anthill_protocol::peer::testing::Keyring;
+use anthill_protocol::peer::{Keys, PeerKey};
+use anthill_protocol::signed::Signed;
+use anthill_protocol::time::Instant;
+use anthill_protocol::view::message::{BUCKETS, Claim, Entry, News, Stand, Word};
+use anthill_protocol::view::{Electors, Goodbye, Incarnation, Message, Stored, Witnessed};
+use anthill_protocol::wire::encode;
+
+fn incarnation(sequence: u64) -> Incarnation {
+    Incarnation { generation: 1 << 40, sequence }
+}
+
+fn record() -> Signed<MemberRecord> {
+    let keys = Keyring::numbered(1);
+    let ip = "192.0.2.7".parse().expect("an address");
+    let address = Address::Direct { ip, port: 4_000, transport: Transport::Quic };
+    let addresses = vec![address, Address::Relayed { by: PeerKey([3; 32]) }];
+    let first = MemberRecord::first(keys.own(), addresses, true, 64, Instant(1 << 50));
+    Signed::sign(MemberRecord { generation: 1 << 40, sequence: 300, ..first }, &keys).expect("its own")
+}
+
+fn goodbye() -> Signed<Goodbye> {
+    let keys = Keyring::numbered(2);
+    Signed::sign(Goodbye { peer: keys.own(), incarnation: incarnation(4) }, &keys).expect("its own")
+}
+
+fn news() -> News {
+    let keys = Keyring::numbered(1);
+    let subject = Keyring::numbered(2).own();
+    let word = Witnessed { witness: keys.own(), subject, incarnation: incarnation(3) };
+    let witnesses = vec![Signed::sign(word, &keys).expect("its own")];
+    News { records: vec![record()], witnesses, goodbyes: vec![goodbye()] }
+}
+
+#[test]
+fn messages_keep_their_bytes() {
+    let (a, b) = (PeerKey([1; 32]), PeerKey([2; 32]));
+    let word =
+        Word { incarnation: incarnation(300), stand: Stand { number: 7, digest: 8, attempt: 1 << 50 } };
+    let entry = |peer, claim| Entry { peer, incarnation: incarnation(1), digest: 9, claim };
+    let (nonce, session) = (1 << 33, 1 << 60);
+    let entries = vec![entry(a, Claim::Live), entry(b, Claim::Down), entry(PeerKey([3; 32]), Claim::Left)];
+    for (name, message, golden) in [
+        (
+            "ping",
+            Message::Ping { nonce, word, news: News::default() },
+            "0100fd0000000002000000fd0000000000010000fb2c010708fd0000000000000400000000",
+        ),
+        (
+            "ack",
+            Message::Ack { nonce, word, news: news() },
+            "0101fd0000000002000000fd0000000000010000fb2c010708fd000000000000040001a5130ccf2e0e56a3e718670d1911de1ee418ece73f47f16e1364fecc08480946fd0000000000010000fb2c01020000c0000207fba00f010103030303030303030303030303030303030303030303030303030303030303030140fd0000000000000400ba8769b7e59835570cbf91074782c533f7b63c62abd748d3c106ec0f5d6ab130a387bd7b91020ea0b48a00491404770e04cfc3dc53d40a7c899cfa3526d772df01a5130ccf2e0e56a3e718670d1911de1ee418ece73f47f16e1364fecc08480946ca8ff3d616381ef0170eb27f7841d0493332d11fae83e6710444e34d03746a24fd00000000000100000378ec411e9a1789bed3f8cd20dbd58cab23517422194e5a3f47d32b00dc21e1945e30ff5fc0d83a1ba9e3601f71e0dc203ece30702d84133c181edaa7091e2efb01ca8ff3d616381ef0170eb27f7841d0493332d11fae83e6710444e34d03746a24fd0000000000010000041d69cf1579f4e1888e6b6bcff05423cc97b82d4d37064db32c7f4643679770badf31249779d3d9d19cb5800d413020c7f446e6a02026498b6e2f22bff65aa149",
+        ),
+        (
+            "ping-for",
+            Message::PingFor { nonce, target: a },
+            "0102fd00000000020000000101010101010101010101010101010101010101010101010101010101010101",
+        ),
+        (
+            "reached",
+            Message::Reached { nonce, target: a },
+            "0103fd00000000020000000101010101010101010101010101010101010101010101010101010101010101",
+        ),
+        ("news", Message::News(News::default()), "0104000000"),
+        (
+            "compare",
+            Message::Compare { session, buckets: vec![5; BUCKETS], after: Some(a) },
+            "0105fd00000000000000104005050505050505050505050505050505050505050505050505050505050505050505050505050505050505050505050505050505050505050505050505050505010101010101010101010101010101010101010101010101010101010101010101",
+        ),
+        (
+            "listing",
+            Message::Listing { session, entries, done: true },
+            "0106fd0000000000000010030101010101010101010101010101010101010101010101010101010101010101fd00000000000100000109000202020202020202020202020202020202020202020202020202020202020202fd00000000000100000109010303030303030303030303030303030303030303030303030303030303030303fd000000000001000001090201",
+        ),
+        (
+            "want",
+            Message::Want { session, peers: vec![a, b] },
+            "0107fd00000000000000100201010101010101010101010101010101010101010101010101010101010101010202020202020202020202020202020202020202020202020202020202020202",
+        ),
+        ("items", Message::Items { session, news: News::default() }, "0108fd0000000000000010000000"),
+        ("want-electors", Message::WantElectors, "0109"),
+        (
+            "electors",
+            Message::Electors { number: 3, members: vec![a, b] },
+            "010a030201010101010101010101010101010101010101010101010101010101010101010202020202020202020202020202020202020202020202020202020202020202",
+        ),
+    ] {
+        assert_golden(name, &message.encode(), golden);
+    }
+}
+
+#[test]
+fn records_on_the_disk_keep_their_bytes() {
+    let electors = |n: u8| Electors { number: n.into(), members: vec![PeerKey([n; 32])] };
+    let tomb = Stored::Tomb {
+        peer: Keyring::numbered(2).own(),
+        incarnation: incarnation(4),
+        goodbye: Some(goodbye()),
+        until: Instant(1 << 51),
+    };
+    for (name, stored, golden) in [
+        (
+            "own",
+            Stored::Own { record: record().body().clone(), reserved: 1_000 },
+            "0100a5130ccf2e0e56a3e718670d1911de1ee418ece73f47f16e1364fecc08480946fd0000000000010000fb2c01020000c0000207fba00f010103030303030303030303030303030303030303030303030303030303030303030140fd0000000000000400fbe803",
+        ),
+        (
+            "electors",
+            Stored::Electors { last: Some(electors(1)), attempts: vec![electors(2)] },
+            "010101010101010101010101010101010101010101010101010101010101010101010101010102010202020202020202020202020202020202020202020202020202020202020202",
+        ),
+        (
+            "member",
+            Stored::Member(record()),
+            "0102a5130ccf2e0e56a3e718670d1911de1ee418ece73f47f16e1364fecc08480946fd0000000000010000fb2c01020000c0000207fba00f010103030303030303030303030303030303030303030303030303030303030303030140fd0000000000000400ba8769b7e59835570cbf91074782c533f7b63c62abd748d3c106ec0f5d6ab130a387bd7b91020ea0b48a00491404770e04cfc3dc53d40a7c899cfa3526d772df",
+        ),
+        (
+            "tomb",
+            tomb,
+            "0103ca8ff3d616381ef0170eb27f7841d0493332d11fae83e6710444e34d03746a24fd00000000000100000401ca8ff3d616381ef0170eb27f7841d0493332d11fae83e6710444e34d03746a24fd0000000000010000041d69cf1579f4e1888e6b6bcff05423cc97b82d4d37064db32c7f4643679770badf31249779d3d9d19cb5800d413020c7f446e6a02026498b6e2f22bff65aa149fd0000000000000800",
+        ),
+    ] {
+        assert_golden(name, &encode(&stored), golden);
+    }
+}
