@@ -4,12 +4,9 @@
 //! stored values; [`time`] and [`map`] are what the pure rooms use in place of clocks and of maps with a random order.
 //! [`peer`] and [`signed`] are who speaks and how it is proved; [`member`] is what a peer says of itself, and [`placement`]
 //! computes from that who should hold what. [`view`] is the swarm as one peer sees it, by SWIM, and [`claim`] who may fetch where.
-//! [`replica`] brings what a holder writes to the peers that keep the slot, [`links`] brings links to the holder of theirs,
-//! and [`steward`] shares out the time of an address among those that hold hosts there. [`exclusion`] is what part of the web
-//! must be left alone, and who says so.
-//! computes from that who should hold what. [`view`] is the swarm as one peer sees it, and [`claim`] who may fetch where.
-//! [`exclusion`] is what part of the web must be left alone, and who says so. [`replica`] keeps copies of what is held, and
-//! [`tally`] has the values in it that are counted.
+//! [`replica`] brings what a holder writes to the peers that keep the slot ([`tally`] has the values in it that are counted),
+//! [`links`] brings links to the holder of theirs, and [`steward`] shares out the time of an address among those that hold hosts
+//! there. [`exclusion`] is what part of the web must be left alone, and who says so.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod claim;

@@ -3,8 +3,8 @@
 use super::Token;
 use super::proof::{Give, Grant, Mint};
 use crate::key::Slot;
-use crate::signed::Signed;
 use crate::replica::Position;
+use crate::signed::Signed;
 use crate::wire::{self, Versioned, WireError};
 use serde::{Deserialize, Serialize};
 

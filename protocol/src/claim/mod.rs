@@ -54,10 +54,10 @@ mod proof;
 mod record;
 mod state;
 
+pub use crate::replica::Position;
 pub use io::{Config, Effect, Input, Reason, Ticket};
 pub use message::{MAX_MESSAGE, Message, Part, Run};
 pub use proof::{FORCE_JUMP, Fault, Give, Grant, How, Mint, Root, STRIDE};
-pub use crate::replica::Position;
 pub use record::Record;
 pub use state::State;
 

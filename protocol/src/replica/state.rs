@@ -169,9 +169,8 @@ impl<K: Keys> State<K> {
     pub fn is_level(&self, slot: Slot, live: impl Fn(&PeerKey) -> bool) -> bool {
         let Some(copy) = self.copies.get(&slot) else { return false };
         let Role::Holder(held) = &copy.role else { return false };
-        let level = |peer: &PeerKey| {
-            held.followers.get(peer).is_some_and(|f| f.lifted && f.acked == copy.head)
-        };
+        let level =
+            |peer: &PeerKey| held.followers.get(peer).is_some_and(|f| f.lifted && f.acked == copy.head);
         held.claim.set.iter().all(|peer| *peer == self.keys.own() || !live(peer) || level(peer))
     }
 

@@ -3,11 +3,11 @@
 pub mod claim;
 pub mod gossip;
 pub mod lease;
-pub mod view;
-pub mod replica;
-pub mod swarm;
 pub mod links;
+pub mod replica;
 pub mod steward;
+pub mod swarm;
+pub mod view;
 
 use crate::run::{Options, Outcome, run};
 use crate::scenario::Scenario;

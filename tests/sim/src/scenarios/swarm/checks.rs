@@ -109,12 +109,15 @@ impl Check<Machine> for AllFetched {
             let Some(machine) = view.machine(holder) else { continue };
             let pages = web::all().filter(|page| page.host.slot() == slot);
             let lost = pages.filter(|page| !store::is_done(machine.disk, &page.id));
-            missing.extend(lost.map(|page| (holder, page.url)));
+            missing.extend(lost.map(|page| (holder, store::state(machine.disk, &page.id), page.url)));
         }
         match missing.first() {
             None => Ok(()),
-            Some((holder, url)) => {
-                let what = format!("{} pages were not fetched, such as {url}, which {holder} holds", missing.len());
+            Some((holder, state, url)) => {
+                let what = format!(
+                    "{} pages were not fetched, such as {url}, which {holder} holds: {state}",
+                    missing.len()
+                );
                 Err(Broken::new(what, [*holder]))
             }
         }

@@ -79,6 +79,7 @@ pub struct Machine {
     key_written: bool,
     left: bool,
     stopped: bool,
+    slots: Vec<Slot>,
 }
 
 fn address(of: NodeId) -> Address {
@@ -147,7 +148,9 @@ impl Machine {
             }
             _ => None,
         };
-        let Some(to) = self.open.get(&peer).copied().or_else(known).filter(|to| *to != self.me) else { return };
+        let Some(to) = self.open.get(&peer).copied().or_else(known).filter(|to| *to != self.me) else {
+            return;
+        };
         ctx.send(to, message.kind(), [self.key().0.as_slice(), &message.encode()].concat());
     }
 
@@ -167,7 +170,9 @@ impl Machine {
                 let written = ctx.write(batch, true);
                 self.writes.insert(written, Writing::Records(ticket));
             }
-            Effect::PersistCursors(cursors) => self.write(ctx, store::cursors(cursors), false, Writing::Nothing),
+            Effect::PersistCursors(cursors) => {
+                self.write(ctx, store::cursors(cursors), false, Writing::Nothing)
+            }
             Effect::Apply { ticket, slot, items, record } => {
                 let (batch, head, gained) = self.queues.merge(ctx.disk(), slot, items, record);
                 self.write(ctx, batch, true, Writing::Copy(ticket, slot, head, gained));
@@ -296,7 +301,13 @@ impl Machine {
         self.made(ctx, id, made, links.unwrap_or_default());
     }
 
-    fn made(&mut self, ctx: &mut Ctx<'_, Happened>, permit: PermitId, made: Made, links: Vec<crawl::FoundLink>) {
+    fn made(
+        &mut self,
+        ctx: &mut Ctx<'_, Happened>,
+        permit: PermitId,
+        made: Made,
+        links: Vec<crawl::FoundLink>,
+    ) {
         let input = crawl::Input::Made { permit, made, links, previous: None };
         self.soon(ctx, Duration::from_millis(20), Input::Crawl(input));
     }
@@ -407,6 +418,7 @@ impl Node for Machine {
             key_written: kept.is_some(),
             left: false,
             stopped: false,
+            slots,
         }
     }
 
@@ -419,9 +431,8 @@ impl Node for Machine {
     }
 
     fn label(&self) -> &'static str {
-        let slots = web::slots();
-        let serves = slots.iter().filter(|slot| self.peer.serves(**slot)).count();
-        let holds = slots.iter().filter(|slot| self.peer.claims().holds(**slot)).count();
+        let serves = self.slots.iter().filter(|slot| self.peer.serves(**slot)).count();
+        let holds = self.slots.iter().filter(|slot| self.peer.claims().holds(**slot)).count();
         match (self.stopped || self.left, self.peer.view().settled(), serves, holds) {
             (true, ..) => "stopped",
             (_, false, ..) => "settling",

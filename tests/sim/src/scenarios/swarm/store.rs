@@ -97,6 +97,11 @@ pub fn is_done(disk: &Disk, id: &UrlId) -> bool {
     value(disk, &url_key(id)).is_some_and(|value| matches!(value.body, Body::Done))
 }
 
+/// What this disk knows of a URL.
+pub fn state(disk: &Disk, id: &UrlId) -> String {
+    format!("{:?}", value(disk, &url_key(id)))
+}
+
 /// Changes of several slots, to be written together.
 #[derive(Default)]
 struct Changes {
@@ -283,11 +288,13 @@ impl Queues {
         for _ in 0..limit {
             let Some(&(at, id)) = self.due.first().filter(|(at, _)| *at <= now) else { break };
             self.due.remove(&(at, id));
-            let Some(Value { version, body: Body::Later(_, level, entry) }) = value(disk, &url_key(&id)) else {
+            let Some(Value { version, body: Body::Later(_, level, entry) }) = value(disk, &url_key(&id))
+            else {
                 continue;
             };
             let host = super::web::found(&entry.url).host;
-            changes.put(url_key(&id), Value { version: version + 1, body: Body::Queued(level, entry.clone()) });
+            changes
+                .put(url_key(&id), Value { version: version + 1, body: Body::Queued(level, entry.clone()) });
             out.gained.extend(host_record(disk, &host).map(|record| Queues::gain(host, &record, level)));
             self.push(level, id, host, entry);
         }
@@ -314,7 +321,13 @@ impl Queues {
     }
 
     /// Merges items of others; the batch, the slot's last change, and what queues gained.
-    pub fn merge(&mut self, disk: &Disk, slot: Slot, new: Vec<Item>, record: Record) -> (Batch, u64, Vec<Gain>) {
+    pub fn merge(
+        &mut self,
+        disk: &Disk,
+        slot: Slot,
+        new: Vec<Item>,
+        record: Record,
+    ) -> (Batch, u64, Vec<Gain>) {
         let mut changes = Changes::default();
         let mut gained = Vec::new();
         let mut hosts: Vec<(HostId, u8, UrlId, QueueEntry)> = Vec::new();

@@ -75,7 +75,6 @@ pub fn all() -> impl Iterator<Item = FoundLink> {
     (0..HOSTS).flat_map(|host| (0..PAGES).map(move |page| found(&url(host, page))))
 }
 
-
 /// The slots that hosts and addresses lie in.
 pub fn slots() -> Vec<Slot> {
     let hosts = (0..HOSTS).map(|host| found(&url(host, 0)).host.slot());
