@@ -5,8 +5,9 @@ use super::words::{peer, slots};
 use super::{Happened, Machine};
 use crate::check::{Broken, Check, Status, View};
 use crate::node::NodeId;
-use anthill_protocol::claim::Claim;
+use anthill_protocol::claim::{Claim, Token};
 use anthill_protocol::key::Slot;
+use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::ItemKey;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +20,7 @@ struct Kept {
     /// Of these, whose disks were lost.
     lost: BTreeSet<NodeId>,
     majority: usize,
+    token: Token,
 }
 
 /// A write that is not durable yet.
@@ -54,7 +56,7 @@ impl NothingLost {
         view: &View<'_, Machine>,
         slot: Slot,
         seq: u64,
-        set: &[anthill_protocol::peer::PeerKey],
+        (set, token): (&[PeerKey], Token),
     ) -> Result<(), Broken> {
         let pending = self.pending.entry((view.actor, slot)).or_default();
         let (done, later): (Vec<Pending>, _) =
@@ -79,7 +81,7 @@ impl NothingLost {
             }
             // What a later value covers need not be looked for.
             all.retain(|one| one.key != key || !value.covers(&one.value) || one.by != by);
-            all.push(Kept { key, value, by, lost, majority });
+            all.push(Kept { key, value, by, lost, majority, token });
         }
         Ok(())
     }
@@ -112,10 +114,12 @@ impl NothingLost {
         Ok(())
     }
 
-    fn caught_up(&mut self, view: &View<'_, Machine>, slot: Slot) -> Result<(), Broken> {
+    /// Who held by a lesser token and does not know that it is over may lack what came since.
+    fn caught_up(&mut self, view: &View<'_, Machine>, slot: Slot, token: Token) -> Result<(), Broken> {
         let id = view.actor;
         for one in self.kept.get(&slot).into_iter().flatten() {
-            if one.lost.len() < one.majority && !has(view, id, &one.key, &one.value) {
+            let before = one.token < token && one.lost.len() < one.majority;
+            if before && !has(view, id, &one.key, &one.value) {
                 let what = format!("{id} holds and lacks {:?}, which {:?} had durably", one.key, one.by);
                 return Err(Broken::new(what, one.by.iter().copied().chain([id])));
             }
@@ -159,8 +163,10 @@ impl Check<Machine> for NothingLost {
                     let one = Pending { seq: *seq, key: key.clone(), value: (**value).clone() };
                     self.pending.entry((view.actor, *slot)).or_default().push(one);
                 }
-                Happened::Durable { slot, seq, set } => self.durable(view, *slot, *seq, set)?,
-                Happened::CaughtUp(slot) => self.caught_up(view, *slot)?,
+                Happened::Durable { slot, seq, set, token } => {
+                    self.durable(view, *slot, *seq, (set, *token))?;
+                }
+                Happened::CaughtUp(slot, token) => self.caught_up(view, *slot, *token)?,
                 Happened::Deletes(slot, items) => {
                     self.pending.remove(&(view.actor, *slot));
                     self.deletes(view, *slot, items)?;

@@ -17,6 +17,7 @@ use crate::disk::{Disk, DiskFull, Ticket};
 use crate::fault::{FaultKind, Palette};
 use crate::node::{Ctx, Node, NodeId};
 use crate::scenario::{Scenario, Start};
+use anthill_protocol::claim::Token;
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::{Fault, ItemKey};
@@ -70,9 +71,11 @@ pub enum Happened {
         seq: u64,
         /// In this set.
         set: Vec<PeerKey>,
+        /// By this token.
+        token: Token,
     },
     /// A new holder has all that was ever durable.
-    CaughtUp(Slot),
+    CaughtUp(Slot, Token),
     /// A copy is deleted, with this in it.
     Deletes(Slot, BTreeMap<ItemKey, store::Value>),
     /// A peer says that another did what no honest one does.
@@ -85,10 +88,10 @@ impl fmt::Display for Happened {
             Happened::Wrote { slot, seq, key, .. } => {
                 write!(f, "wrote {key:?} of slot {} as change {seq}", slot.number())
             }
-            Happened::Durable { slot, seq, set } => {
+            Happened::Durable { slot, seq, set, .. } => {
                 write!(f, "slot {} is durable up to change {seq} in {set:?}", slot.number())
             }
-            Happened::CaughtUp(slot) => write!(f, "holds slot {} and has caught up", slot.number()),
+            Happened::CaughtUp(slot, _) => write!(f, "holds slot {} and has caught up", slot.number()),
             Happened::Deletes(slot, _) => write!(f, "deletes its copy of slot {}", slot.number()),
             Happened::Accuses(peer, fault) => write!(f, "says that {peer} misbehaved: {fault:?}"),
         }

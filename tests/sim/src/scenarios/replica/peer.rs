@@ -429,11 +429,11 @@ impl Peer {
                 let Some(told) = self.told.get(&slot).filter(|told| told.claim.token == token) else {
                     return;
                 };
-                ctx.log(Happened::Durable { slot, seq, set: told.claim.set.clone() });
+                ctx.log(Happened::Durable { slot, seq, set: told.claim.set.clone(), token });
                 self.tell(ctx, (slot, 1, self.key()), Word::Durable { slot, token });
             }
             Effect::CaughtUp(slot, token) => {
-                ctx.log(Happened::CaughtUp(slot));
+                ctx.log(Happened::CaughtUp(slot, token));
                 self.ready.insert(slot, token);
                 self.tell(ctx, (slot, 0, self.key()), Word::CaughtUp { slot, token });
             }
