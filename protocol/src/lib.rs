@@ -6,6 +6,7 @@
 //! computes from that who should hold what. [`view`] is the swarm as one peer sees it, and [`claim`] who may fetch where.
 //! [`exclusion`] is what part of the web must be left alone, and who says so. [`links`] brings links to the holder of their
 //! slot, and [`steward`] shares out the time of an address among those that hold hosts there.
+//! [`plan`] says who answers for what when something is searched for.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod claim;
@@ -16,6 +17,7 @@ pub mod map;
 pub mod member;
 pub mod peer;
 pub mod placement;
+pub mod plan;
 pub mod signed;
 pub mod steward;
 pub mod time;
