@@ -6,7 +6,8 @@
 //! computes from that who should hold what. [`view`] is the swarm as one peer sees it, by SWIM, and [`claim`] who may fetch where.
 //! [`replica`] brings what a holder writes to the peers that keep the slot ([`tally`] has the values in it that are counted),
 //! [`links`] brings links to the holder of theirs, and [`steward`] shares out the time of an address among those that hold hosts
-//! there. [`exclusion`] is what part of the web must be left alone, and who says so.
+//! there. [`plan`] says who answers for what when something is searched for. [`exclusion`] is what part of the web must be left
+//! alone, and who says so.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod claim;
@@ -17,6 +18,7 @@ pub mod map;
 pub mod member;
 pub mod peer;
 pub mod placement;
+pub mod plan;
 pub mod replica;
 pub mod signed;
 pub mod steward;

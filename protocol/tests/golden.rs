@@ -140,3 +140,49 @@ mod steward {
         assert_eq!([V4, V6].map(|address| address.slot().number()), [15614, 9453]);
     }
 }
+
+mod plan {
+    use super::*;
+    use anthill_protocol::plan::message::{Answer, Ask};
+    use anthill_protocol::plan::{Manifest, Message, SlotSet};
+
+    fn set(slots: impl IntoIterator<Item = u16>) -> SlotSet {
+        slots.into_iter().map(slot).collect()
+    }
+
+    #[test]
+    fn asks() {
+        let excluded = vec![PeerKey([0xbb; 32])];
+        let slots = set([0, 1, 2, 300, 16_383]);
+        golden(
+            &Message::Ask(Ask { query: 1 << 40, phase: 1, digest: [0xcc; 16], excluded, slots }),
+            "0100fd000000000001000001cccccccccccccccccccccccccccccccc01bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb00030002fb2c0100fbff3f00",
+        );
+    }
+
+    #[test]
+    fn answers() {
+        let (slots, declined) = (SlotSet::all(), SlotSet::empty());
+        golden(
+            &Message::Answer(Answer { query: 7, phase: 0, same_view: true, slots, declined }),
+            "0101070001000100fbff3f0000",
+        );
+    }
+
+    #[test]
+    fn sets_of_many_runs() {
+        let slots = set((0..16_384).step_by(2));
+        let answer = Answer { query: 7, phase: 0, same_view: true, slots, declined: SlotSet::empty() };
+        let bytes = encode(&Message::Answer(answer));
+        assert_eq!((bytes.len(), hex(&bytes[..12]).as_str()), (2_059, "010107000101fb0008555555"));
+    }
+
+    #[test]
+    fn manifests() {
+        let manifest = Manifest { token: token(), seq: 70_000, documents: 300, whole: true };
+        golden(
+            &Message::Manifests(vec![(slot(5), manifest)]),
+            "01020105fb2c01aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaafc70110100fb2c0101",
+        );
+    }
+}

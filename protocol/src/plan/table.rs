@@ -1,0 +1,174 @@
+//! Who keeps which slot, and how whole: what claims and gossip told this peer. From it follows who answers for what.
+
+use super::slots::SlotSet;
+use crate::claim::{Claim, Token};
+use crate::key::{SLOTS, Slot};
+use crate::peer::PeerKey;
+use crate::placement::{MAX_OWNERS, Owners};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+const DIGEST_CONTEXT: &str = "anthill plan 1 table";
+
+/// What a peer says of its copy of a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The holder's token under which the copy's last change was made.
+    pub token: Token,
+    /// That change: a copy with a greater (token, change) has seen more.
+    pub seq: u64,
+    /// Documents that can be found in it.
+    pub documents: u32,
+    /// Whether nothing before that change is missing.
+    pub whole: bool,
+}
+
+impl Manifest {
+    /// By which one copy has seen more than another.
+    fn age(&self) -> (Token, u64) {
+        (self.token, self.seq)
+    }
+}
+
+/// The order in which the members of a claim's set answer: the holder, then owners, the first first, then the others by name.
+pub fn order_of(claim: &Claim, owners: &Owners) -> Vec<PeerKey> {
+    let owners = owners.as_slice().iter().filter(|owner| claim.keeps(owner));
+    let mut order = Vec::with_capacity(claim.set.len());
+    for peer in [&claim.holder].into_iter().chain(owners).chain(&claim.set) {
+        if !order.contains(peer) {
+            order.push(*peer);
+        }
+    }
+    order
+}
+
+/// Who keeps what. At most [`MAX_OWNERS`] peers for each slot.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// By slot.
+    rows: Vec<Row>,
+    /// The sum of all rows' hashes.
+    sum: u128,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// The first answers.
+    keepers: Vec<Keeper>,
+    /// Of what decides who answers; 0 for a row without keepers.
+    hash: u128,
+}
+
+#[derive(Clone, Debug)]
+struct Keeper {
+    peer: PeerKey,
+    manifest: Option<Manifest>,
+}
+
+impl Table {
+    /// A table that knows nothing.
+    pub fn new() -> Table {
+        Table { rows: vec![Row::default(); SLOTS as usize], sum: 0 }
+    }
+
+    /// Who keeps a slot, in the order in which they answer ([`order_of`]); more than [`MAX_OWNERS`] are left out. Manifests of those who did
+    /// before stay.
+    pub fn set_keepers(&mut self, slot: Slot, order: &[PeerKey]) {
+        let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { return };
+        let before = std::mem::take(&mut row.keepers);
+        for &peer in order.iter().take(MAX_OWNERS) {
+            if !row.keepers.iter().any(|keeper| keeper.peer == peer) {
+                let manifest =
+                    before.iter().find(|keeper| keeper.peer == peer).and_then(|keeper| keeper.manifest);
+                row.keepers.push(Keeper { peer, manifest });
+            }
+        }
+        self.sum = self.sum.wrapping_add(row.rehash(slot));
+    }
+
+    /// A peer says how whole its copies are. What it says of slots that it does not keep, as far as is known, is passed over: it says it
+    /// again. Older words than the one known change nothing, except that a copy is not whole any more.
+    pub fn learn(&mut self, peer: PeerKey, manifests: impl IntoIterator<Item = (Slot, Manifest)>) {
+        for (slot, manifest) in manifests {
+            let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { continue };
+            let Some(keeper) = row.keepers.iter_mut().find(|keeper| keeper.peer == peer) else { continue };
+            if keeper.manifest.is_none_or(|known| known.age() <= manifest.age() || !manifest.whole) {
+                let was_whole = keeper.manifest.is_some_and(|known| known.whole);
+                keeper.manifest = Some(manifest);
+                if was_whole != manifest.whole {
+                    self.sum = self.sum.wrapping_add(row.rehash(slot));
+                }
+            }
+        }
+    }
+
+    /// Who answers for a slot: the first keeper that is not excluded and whose copy is whole.
+    pub fn first(&self, slot: Slot, excluded: &BTreeSet<PeerKey>) -> Option<PeerKey> {
+        self.candidates(slot).find(|peer| !excluded.contains(peer))
+    }
+
+    /// Whether `peer` answers for a slot. For one table and one set of excluded peers this is true of one peer, or of none where no whole
+    /// copy is left: so the slots are a partition.
+    pub fn answers(&self, peer: &PeerKey, slot: Slot, excluded: &BTreeSet<PeerKey>) -> bool {
+        self.first(slot, excluded) == Some(*peer)
+    }
+
+    /// The slots that `peer` answers for.
+    pub fn share(&self, peer: &PeerKey, excluded: &BTreeSet<PeerKey>) -> SlotSet {
+        Slot::all().filter(|slot| self.answers(peer, *slot, excluded)).collect()
+    }
+
+    /// Keepers of a slot whose copies are whole, in the order in which they answer.
+    pub(super) fn candidates(&self, slot: Slot) -> impl Iterator<Item = PeerKey> + '_ {
+        self.keepers(slot)
+            .iter()
+            .filter(|keeper| keeper.manifest.is_some_and(|m| m.whole))
+            .map(|keeper| keeper.peer)
+    }
+
+    /// What a peer said of its copy of a slot.
+    pub fn manifest(&self, slot: Slot, peer: &PeerKey) -> Option<Manifest> {
+        self.keepers(slot).iter().find(|keeper| keeper.peer == *peer)?.manifest
+    }
+
+    /// The copy of a slot that has seen most, as far as is known; whole or not.
+    pub fn newest(&self, slot: Slot) -> Option<Manifest> {
+        self.keepers(slot).iter().filter_map(|keeper| keeper.manifest).max_by_key(Manifest::age)
+    }
+
+    /// Names what decides who answers for what: tables with one digest partition the slots alike. Tells views apart that are honestly different;
+    /// who wants to can make two tables of one digest, and gains nothing by it.
+    pub fn digest(&self) -> [u8; 16] {
+        self.sum.to_le_bytes()
+    }
+
+    fn keepers(&self, slot: Slot) -> &[Keeper] {
+        self.rows.get(usize::from(slot.number())).map_or(&[], |row| &row.keepers)
+    }
+}
+
+impl Row {
+    /// Hashes a row that has changed; gives what the sum of all hashes changes by.
+    fn rehash(&mut self, slot: Slot) -> u128 {
+        let before = self.hash;
+        let mut hasher = blake3::Hasher::new_derive_key(DIGEST_CONTEXT);
+        hasher.update(&slot.number().to_le_bytes());
+        for keeper in &self.keepers {
+            hasher.update(&keeper.peer.0).update(&[u8::from(keeper.manifest.is_some_and(|m| m.whole))]);
+        }
+        let mut bytes = [0; 16];
+        hasher.finalize_xof().fill(&mut bytes);
+        self.hash = if self.keepers.is_empty() { 0 } else { u128::from_le_bytes(bytes) };
+        self.hash.wrapping_sub(before)
+    }
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table::new()
+    }
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
