@@ -159,7 +159,11 @@ impl<K: Keys> State<K> {
         self.rumor_of(now, signed);
         let counts = now >= self.fit_at && self.others() >= self.config.least_for_witnesses;
         match counts && witnesses >= self.config.witnesses {
-            true => self.declare_down(now, subject),
+            true => {
+                self.declare_down(now, subject);
+                // If they lied, it answers.
+                self.prober.soon(subject, now);
+            }
             false => self.doubt(now, subject, self.spread()),
         }
     }

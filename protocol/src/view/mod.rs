@@ -19,8 +19,8 @@
 //! on once one has heard of the other; two peers that see none of the same members are not both primary, but in a swarm of two
 //! ([`primary`]).
 //!
-//! **What liars can do.** Three members that sign false words make a fourth *down* until it answers (seconds), wherever
-//! it is not answering just then. One can say it reached somebody who is dead, and delay others that asked it; can make
+//! **What liars can do.** Three members that sign false words make a fourth *down* until it answers, which it is asked at
+//! once. One can say it reached somebody who is dead, and delay others that asked it; can make
 //! another say a new record each second; and can name a later settled view than there is, which keeps peers from being primary
 //! (and so from taking over by force) while they see it. None can revive a dead peer, or speak for another.
 //!
