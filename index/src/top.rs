@@ -1,0 +1,176 @@
+//! The best documents of a query, exactly: what is passed over could not have been among them.
+//!
+//! A window of documents at a time. The lists of titles, headings, anchors and URLs are short and are read through. Of
+//! the long lists, those of all words, only as many are read as a page needs that is to be among the best (MaxScore:
+//! Turtle and Flood, Query evaluation: strategies and optimizations, 1995, section 4; by windows as in Lucene's
+//! MaxScoreBulkScorer); in the others a document is looked up if the rest of its score makes that worthwhile.
+
+use crate::best::{Best, Ranked};
+use crate::lists::{Lists, Source};
+use crate::score::Found;
+use crate::window::{SLOTS, Window};
+use tantivy::query::Scorer;
+use tantivy::{DocAddress, DocId, SegmentReader, TERMINATED};
+
+/// Documents of the first window: it tells how good the best are before more is read.
+const FIRST: DocId = 256;
+/// So many documents that are allowed within a window are looked up one by one, sooner than that lists are read.
+const FEW: usize = 16;
+
+/// The search of one segment.
+pub(crate) struct Sweep<'a> {
+    pub source: Source<'a>,
+    pub reader: &'a SegmentReader,
+    pub lists: Lists,
+    pub window: &'a mut Window,
+    pub best: &'a mut Best,
+}
+
+impl Sweep<'_> {
+    /// Offers all documents that have any of the words; with `among`, all of these, whatever words they have.
+    pub(crate) fn run(&mut self, among: Option<Box<dyn Scorer>>) -> tantivy::Result<()> {
+        match among {
+            Some(among) => self.run_among(among),
+            None => self.run_all(),
+        }
+    }
+
+    fn run_all(&mut self) -> tantivy::Result<()> {
+        let mut documents = FIRST;
+        let mut candidates = Vec::new();
+        loop {
+            let loose = self.loose();
+            let next = self.lists.others.iter().chain(&self.lists.all[loose..]).map(|list| list.doc()).min();
+            let start = next.unwrap_or(TERMINATED);
+            if start == TERMINATED {
+                return Ok(());
+            }
+            self.read(start, start.saturating_add(documents).min(TERMINATED), loose);
+            self.window.candidates(self.least(loose, false), &mut candidates);
+            for &doc in &candidates {
+                let (sum, found) = self.window.at(doc);
+                self.consider(doc, sum, found, loose)?;
+            }
+            documents = (documents * 2).min(SLOTS as DocId);
+        }
+    }
+
+    fn run_among(&mut self, mut among: Box<dyn Scorer>) -> tantivy::Result<()> {
+        let mut allowed: Vec<DocId> = Vec::new();
+        while among.doc() != TERMINATED {
+            let start = among.doc();
+            let end = start.saturating_add(SLOTS as DocId).min(TERMINATED);
+            allowed.clear();
+            while among.doc() < end {
+                allowed.push(among.doc());
+                among.advance();
+            }
+            if allowed.len() <= FEW {
+                for &doc in &allowed {
+                    let (mut sum, mut found) = (0.0, Found::default());
+                    for list in &mut self.lists.others {
+                        list.add(&self.source, doc, &mut sum, &mut found);
+                    }
+                    self.consider(doc, sum, found, self.lists.all.len())?;
+                }
+                continue;
+            }
+            let loose = self.loose();
+            self.read(start, end, loose);
+            for &doc in &allowed {
+                let (sum, found) = self.window.at(doc);
+                if sum >= self.least(loose, true) {
+                    self.consider(doc, sum, found, loose)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of the lists of all words need not be read: with these alone, a page is not among the best.
+    fn loose(&self) -> usize {
+        let (lists, model) = (&self.lists, self.source.model);
+        let factor = model.largest_factor(self.source.segment, false);
+        let beyond = |most: &&f64| {
+            let most = model.base() + **most + lists.most_of_phrases;
+            self.best.beyond(most as f32 * factor)
+        };
+        lists.most.iter().skip(1).take_while(beyond).count()
+    }
+
+    /// Sums below this are not among the best, when so many lists were not read; but for pages whose title is the query,
+    /// unless `title`.
+    fn least(&self, loose: usize, title: bool) -> f64 {
+        /// More than what rounding takes away.
+        const SLACK: f64 = 1.0 - 1e-6;
+        let (lists, model) = (&self.lists, self.source.model);
+        let Some(least) = self.best.least() else { return f64::NEG_INFINITY };
+        let factor = model.largest_factor(self.source.segment, title);
+        f64::from(least) / f64::from(factor) * SLACK
+            - model.base()
+            - lists.most[loose]
+            - lists.most_of_phrases
+    }
+
+    /// Reads all lists but the first `loose` of those of all words, from `start` to `end`.
+    fn read(&mut self, start: DocId, end: DocId, loose: usize) {
+        let Self { source, lists, window, .. } = self;
+        window.open(start);
+        let words = source.plan.words.len();
+        let all_titled = source.model.titles_count()
+            && lists.others.iter().filter(|list| Found::of(list.word, list.field).in_title() > 0).count()
+                == words;
+        for (n, list) in lists.others.iter_mut().enumerate() {
+            // The titles come first: after the last of them, pages with all words there are known.
+            let titled = (all_titled && n + 1 == words).then_some(words);
+            window.add(list, end, source, titled);
+        }
+        for list in &mut lists.all[loose..] {
+            window.add(list, end, source, None);
+        }
+    }
+
+    /// Offers a document if it may be among the best, given what was added up and what was not.
+    fn consider(&mut self, doc: DocId, sum: f64, found: Found, loose: usize) -> tantivy::Result<()> {
+        let Self { source, reader, lists, best, .. } = self;
+        let Source { model, segment, ordinal, .. } = *source;
+        let (mut sum, mut found) = (model.base() + sum, found);
+        let inlinks = segment.inlinks.first(doc).unwrap_or_default();
+        let language = model.language_asked(segment, doc);
+        let title = model.title_is_query(segment, doc, found);
+        let beyond = |best: &Best, rest: f64, sum: f64, found: Found, loose: usize| {
+            let all_words = model.may_have_all(found.with_words(lists.words[loose]));
+            best.beyond((sum + rest) as f32 * model.factor(inlinks, all_words, title, language))
+        };
+        let mut rest = lists.most[loose] + lists.most_of_phrases;
+        if beyond(best, rest, sum, found, loose) || reader.is_deleted(doc) {
+            return Ok(());
+        }
+        for n in (0..loose).rev() {
+            lists.all[n].add(source, doc, &mut sum, &mut found);
+            rest = lists.most[n] + lists.most_of_phrases;
+            if beyond(best, rest, sum, found, n) {
+                return Ok(());
+            }
+        }
+        for phrase in &mut lists.phrases {
+            sum += model.on_grid(model.phrase_weight() * phrase.score(doc));
+        }
+        let mut failed = None;
+        let all_words = model.has_all(found, |word| {
+            source.has(word, doc).unwrap_or_else(|e| {
+                failed = Some(e);
+                false
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let score = sum as f32 * model.factor(inlinks, all_words, title, language);
+        if !best.beyond(score) {
+            let address = DocAddress::new(ordinal as u32, doc);
+            best.offer(Ranked { score, key: segment.key(doc), address });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! A stretch of documents whose words are added up list by list, which is faster than document by document.
+
+use crate::lists::{List, Source};
+use crate::score::{Found, on_grid};
+use tantivy::DocId;
+
+/// Documents in a window, at most: what is known of them fits into the fastest cache.
+pub(crate) const SLOTS: usize = 2048;
+
+/// Sums of the documents from `start` on. Half of it is the price of a list that is read in vain, half is memory.
+pub(crate) struct Window {
+    start: DocId,
+    sums: Box<[f64; SLOTS]>,
+    found: Box<[Found; SLOTS]>,
+    /// Frequencies of a word with several forms; zero between two lists.
+    times: Box<[u32; SLOTS]>,
+    /// Slots in which `times` is not.
+    touched: Vec<u16>,
+    /// Slots of pages with as many words in the title as were asked for.
+    titled: Vec<u16>,
+}
+
+impl Window {
+    pub(crate) fn new() -> Self {
+        Self {
+            start: 0,
+            sums: Box::new([0.0; SLOTS]),
+            found: Box::new([Found::default(); SLOTS]),
+            times: Box::new([0; SLOTS]),
+            touched: Vec::new(),
+            titled: Vec::new(),
+        }
+    }
+
+    /// Starts anew at a document.
+    pub(crate) fn open(&mut self, start: DocId) {
+        self.start = start;
+        self.sums.fill(0.0);
+        self.found.fill(Found::default());
+        self.titled.clear();
+    }
+
+    /// Adds all documents of a list before `end`, which must be within [`SLOTS`] of the start. With `titled`, those that
+    /// have so many words in the title then are remembered.
+    pub(crate) fn add(&mut self, list: &mut List, end: DocId, source: &Source<'_>, titled: Option<usize>) {
+        match titled {
+            Some(words) => self.add_if::<true>(list, end, source, words),
+            None => self.add_if::<false>(list, end, source, 0),
+        }
+    }
+
+    fn add_if<const TITLED: bool>(&mut self, list: &mut List, end: DocId, source: &Source<'_>, words: usize) {
+        let Self { start, sums, found, times, touched, titled } = self;
+        let start = *start;
+        let slot = |doc: DocId| doc.wrapping_sub(start) as usize % SLOTS;
+        let (norms, grid) = (source.model.norms(list.field), source.model.grid());
+        let lengths = &source.segment.lengths[list.field];
+        let strength = source.model.strength(list.word, list.field);
+        let one = Found::of(list.word, list.field);
+        let mut add = |doc: DocId, n: u32| {
+            let (n, slot) = (n as f32, slot(doc));
+            let norm = norms[usize::from(lengths.fieldnorm_id(doc))];
+            sums[slot] += on_grid(grid, strength * (n / (n + norm)));
+            found[slot].add(one);
+            if TITLED && found[slot].in_title() == words {
+                titled.push(slot as u16);
+            }
+        };
+        list.seek(start);
+        let mut here = list.forms.iter_mut().filter(|form| form.doc() < end);
+        let Some(first) = here.next() else { return };
+        let Some(second) = here.next() else { return first.each_before(end, add) };
+        for form in [first, second].into_iter().chain(here) {
+            form.each_before(end, |doc, n| {
+                let times = &mut times[slot(doc)];
+                if *times == 0 {
+                    touched.push(slot(doc) as u16);
+                }
+                *times = times.saturating_add(n);
+            });
+        }
+        for slot in touched.drain(..) {
+            add(start + DocId::from(slot), std::mem::take(&mut times[usize::from(slot)]));
+        }
+    }
+
+    /// What was added up for a document.
+    pub(crate) fn at(&self, doc: DocId) -> (f64, Found) {
+        let slot = doc.wrapping_sub(self.start) as usize % SLOTS;
+        (self.sums[slot], self.found[slot])
+    }
+
+    /// Puts into `out` the documents that were found and whose sum is at least `least`, and those that were remembered
+    /// for their titles; in order.
+    pub(crate) fn candidates(&self, least: f64, out: &mut Vec<DocId>) {
+        /// Sums that are compared at once.
+        const CHUNK: usize = 16;
+        out.clear();
+        let start = self.start;
+        if least <= 0.0 {
+            let found = (0..).zip(self.found.iter()).filter(|(_, found)| **found != Found::default());
+            out.extend(found.map(|(slot, _): (u32, _)| start + slot));
+            return;
+        }
+        for (n, chunk) in (0..).step_by(CHUNK).zip(self.sums.chunks_exact(CHUNK)) {
+            if chunk.iter().fold(false, |any, sum| any | (*sum >= least)) {
+                let high = (n..).zip(chunk).filter(|(_, sum)| **sum >= least);
+                out.extend(high.map(|(slot, _): (u32, _)| start + slot));
+            }
+        }
+        if !self.titled.is_empty() {
+            out.extend(self.titled.iter().map(|slot| start + DocId::from(*slot)));
+            out.sort_unstable();
+            out.dedup();
+        }
+    }
+}
