@@ -6,7 +6,8 @@ use tantivy::{DocId, InvertedIndexReader, TERMINATED};
 
 /// A place in a list of documents, each with a frequency. It only moves forward.
 pub(crate) struct Cursor {
-    block: BlockSegmentPostings,
+    /// Boxed, as it is a kilobyte and is moved about.
+    block: Box<BlockSegmentPostings>,
     /// Place in the block. If the block ends there, so does the list.
     at: usize,
 }
@@ -15,7 +16,12 @@ impl Cursor {
     /// At the first document of a list.
     pub(crate) fn open(lists: &InvertedIndexReader, info: &TermInfo) -> tantivy::Result<Self> {
         let block = lists.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
-        Ok(Self { block, at: 0 })
+        Ok(Self { block: Box::new(block), at: 0 })
+    }
+
+    /// Documents of the list.
+    pub(crate) fn documents(&self) -> u32 {
+        self.block.doc_freq()
     }
 
     /// The document it is at; [`TERMINATED`] at the end.

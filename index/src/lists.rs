@@ -33,6 +33,11 @@ impl List {
         self.forms.iter().map(Cursor::doc).min().unwrap_or(TERMINATED)
     }
 
+    /// Documents, as far as can be known from each form.
+    pub(crate) fn documents(&self) -> u64 {
+        self.forms.iter().map(|form| u64::from(form.documents())).sum()
+    }
+
     /// Goes to the first document that is not before this one.
     pub(crate) fn seek(&mut self, doc: DocId) {
         self.forms.iter_mut().for_each(|form| form.seek(doc));

@@ -188,9 +188,11 @@ impl Model {
         factor
     }
 
-    /// No page of the segment has a larger factor, but for those whose title is the query.
-    pub(crate) fn largest_factor(&self, segment: &Segment, title: bool) -> f32 {
-        self.factor(segment.inlinks.max_value(), self.needs.len() > 1, title, !self.languages.is_empty())
+    /// No page of the segment has a larger factor, if it does not have all words or its title is not the query unless
+    /// that is said.
+    pub(crate) fn largest_factor(&self, segment: &Segment, all_words: bool, title: bool) -> f32 {
+        let all_words = all_words && self.needs.len() > 1;
+        self.factor(segment.inlinks.max_value(), all_words, title, !self.languages.is_empty())
     }
 
     /// Whether a page is in a language asked for.
@@ -215,9 +217,14 @@ impl Model {
         self.title_words.is_some() && self.words > 0
     }
 
+    /// Whether all words are in a title that may be the query.
+    pub(crate) fn is_titled(&self, found: Found) -> bool {
+        self.title_words.is_some() && found.in_title() == self.words
+    }
+
     /// Whether the title of a page is the query: all its words in any order, and no others.
     pub(crate) fn title_is_query(&self, segment: &Segment, doc: DocId, found: Found) -> bool {
-        found.in_title() == self.words && self.title_words == Some(segment.lengths[TITLE].fieldnorm(doc))
+        self.is_titled(found) && self.title_words == Some(segment.lengths[TITLE].fieldnorm(doc))
     }
 }
 

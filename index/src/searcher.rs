@@ -17,6 +17,7 @@ use crate::terms::Terms;
 use crate::top::Sweep;
 use crate::window::Window;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tantivy::query::{Bm25StatisticsProvider, EnableScoring, PhraseQuery, Query as TantivyQuery, Weight};
@@ -281,9 +282,11 @@ impl Prepared {
         let among = among.map(|query| query.weight(unscored)).transpose()?;
         let (mut best, mut window) = (Best::new(k), Window::new());
         let Self { plan, terms, model, .. } = self;
-        for (ordinal, (reader, segment)) in
-            snapshot.searcher.segment_readers().iter().zip(&snapshot.segments).enumerate()
-        {
+        let mut segments: Vec<_> =
+            snapshot.searcher.segment_readers().iter().zip(&snapshot.segments).enumerate().collect();
+        // The largest first: it tells how good the best are before the others are read.
+        segments.sort_by_key(|(_, (reader, _))| Reverse(reader.max_doc()));
+        for (ordinal, (reader, segment)) in segments {
             let source = Source { plan, terms, model, segment, ordinal };
             let mut sequences = Vec::with_capacity(phrases.len());
             for (most, variants) in &phrases {

@@ -62,10 +62,8 @@ fn generated(rng: &mut ChaCha8Rng, pages: u32) -> Index {
 fn plainly(prepared: &Prepared, snapshot: &Snapshot, core: &Core) -> Vec<Ranked> {
     let Prepared { plan, model, .. } = prepared;
     let phrases = prepared.phrases(snapshot, core).unwrap();
-    let matching = plan
-        .tantivy(&core.fields)
-        .weight(EnableScoring::disabled_from_searcher(&snapshot.searcher))
-        .unwrap();
+    let matching =
+        plan.tantivy(&core.fields).weight(EnableScoring::disabled_from_searcher(&snapshot.searcher)).unwrap();
     let mut out = Vec::new();
     for (ordinal, (reader, segment)) in
         snapshot.searcher.segment_readers().iter().zip(&snapshot.segments).enumerate()
@@ -115,8 +113,8 @@ fn plainly(prepared: &Prepared, snapshot: &Snapshot, core: &Core) -> Vec<Ranked>
                 sum += model.on_grid(model.phrase_weight() * scores.fold(0.0, f32::max));
             }
             let all = plan.needs.len() > 1 && plan.needs.iter().all(|any| any.iter().any(|w| has[*w]));
-            let title = titled == plan.words.len()
-                && plan.title_words == Some(segment.lengths[TITLE].fieldnorm(doc));
+            let title =
+                titled == plan.words.len() && plan.title_words == Some(segment.lengths[TITLE].fieldnorm(doc));
             let inlinks = segment.inlinks.first(doc).unwrap();
             let factor = model.factor(inlinks, all, title, model.language_asked(segment, doc));
             let address = DocAddress::new(ordinal as u32, doc);

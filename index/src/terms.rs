@@ -10,8 +10,6 @@ use tantivy::postings::TermInfo;
 pub(crate) const ALL: usize = 0;
 /// The title's place among the searched fields.
 pub(crate) const TITLE: usize = 1;
-/// The place of the field of anchor texts.
-const ANCHORS: usize = 3;
 /// The URL's place among the searched fields.
 pub(crate) const URL: usize = 4;
 
@@ -62,8 +60,8 @@ impl Terms {
 fn places(segment: &Segment, term: &str) -> tantivy::Result<Places> {
     let mut out: Places = Default::default();
     for (field, list) in segment.lists.iter().enumerate() {
-        // Words of titles and anchors are in `all` too; those of headings are not if the text was cut before them.
-        if out[ALL].is_some() || !matches!(field, TITLE | ANCHORS) {
+        // A page whose title, headings or links have a word matches it only if `all` has it too.
+        if out[ALL].is_some() || matches!(field, ALL | URL) {
             out[field] = list.terms().get(term.as_bytes()).map_err(tantivy::TantivyError::from)?;
         }
     }

@@ -17,6 +17,9 @@ const FIRST: DocId = 256;
 /// So many documents that are allowed within a window are looked up one by one, sooner than that lists are read.
 const FEW: usize = 16;
 
+/// To look up a document in a list costs as much as to read so many of them.
+const LOOK_UP: u64 = 10;
+
 /// The search of one segment.
 pub(crate) struct Sweep<'a> {
     pub source: Source<'a>,
@@ -38,18 +41,33 @@ impl Sweep<'_> {
     fn run_all(&mut self) -> tantivy::Result<()> {
         let mut documents = FIRST;
         let mut candidates = Vec::new();
+        let model = self.source.model;
         loop {
-            let loose = self.loose();
+            let mut loose = self.loose();
             let next = self.lists.others.iter().chain(&self.lists.all[loose..]).map(|list| list.doc()).min();
             let start = next.unwrap_or(TERMINATED);
             if start == TERMINATED {
                 return Ok(());
             }
-            self.read(start, start.saturating_add(documents).min(TERMINATED), loose);
-            self.window.candidates(self.least(loose, false), &mut candidates);
+            let end = start.saturating_add(documents).min(TERMINATED);
+            self.read(start, end, loose);
+            let mut least = self.leasts(loose);
+            self.window.candidates(least[1], &mut candidates);
+            // What is looked up in vain many times is better read.
+            while loose > 0 && candidates.len() as u64 * LOOK_UP > self.expected(loose - 1, end - start) {
+                loose -= 1;
+                self.window.add(&mut self.lists.all[loose], end, &self.source, None);
+                least = self.leasts(loose);
+                self.window.candidates(least[1], &mut candidates);
+            }
             for &doc in &candidates {
                 let (sum, found) = self.window.at(doc);
-                self.consider(doc, sum, found, loose)?;
+                // The best may have become better since the candidates were chosen.
+                let all_words = model.may_have_all(found.with_words(self.lists.words[loose]));
+                let enough = sum >= least[usize::from(all_words)];
+                if (enough || model.is_titled(found)) && self.consider(doc, sum, found, loose)? {
+                    least = self.leasts(loose);
+                }
             }
             documents = (documents * 2).min(SLOTS as DocId);
         }
@@ -77,10 +95,11 @@ impl Sweep<'_> {
             }
             let loose = self.loose();
             self.read(start, end, loose);
+            let mut least = self.least(loose, true, true);
             for &doc in &allowed {
                 let (sum, found) = self.window.at(doc);
-                if sum >= self.least(loose, true) {
-                    self.consider(doc, sum, found, loose)?;
+                if sum >= least && self.consider(doc, sum, found, loose)? {
+                    least = self.least(loose, true, true);
                 }
             }
         }
@@ -90,7 +109,7 @@ impl Sweep<'_> {
     /// How many of the lists of all words need not be read: with these alone, a page is not among the best.
     fn loose(&self) -> usize {
         let (lists, model) = (&self.lists, self.source.model);
-        let factor = model.largest_factor(self.source.segment, false);
+        let factor = model.largest_factor(self.source.segment, true, false);
         let beyond = |most: &&f64| {
             let most = model.base() + **most + lists.most_of_phrases;
             self.best.beyond(most as f32 * factor)
@@ -98,24 +117,34 @@ impl Sweep<'_> {
         lists.most.iter().skip(1).take_while(beyond).count()
     }
 
-    /// Sums below this are not among the best, when so many lists were not read; but for pages whose title is the query,
-    /// unless `title`.
-    fn least(&self, loose: usize, title: bool) -> f64 {
+    /// Sums below this are not among the best, when so many lists were not read: those of pages that may have all words,
+    /// or whose title may be the query, only if that is said.
+    fn least(&self, loose: usize, all_words: bool, title: bool) -> f64 {
         /// More than what rounding takes away.
         const SLACK: f64 = 1.0 - 1e-6;
         let (lists, model) = (&self.lists, self.source.model);
         let Some(least) = self.best.least() else { return f64::NEG_INFINITY };
-        let factor = model.largest_factor(self.source.segment, title);
+        let factor = model.largest_factor(self.source.segment, all_words, title);
         f64::from(least) / f64::from(factor) * SLACK
             - model.base()
             - lists.most[loose]
             - lists.most_of_phrases
     }
 
+    /// The same of pages that cannot have all words, and of others.
+    fn leasts(&self, loose: usize) -> [f64; 2] {
+        [self.least(loose, false, false), self.least(loose, true, false)]
+    }
+
+    /// How many documents of one of the lists of all words are likely to be among so many.
+    fn expected(&self, list: usize, documents: DocId) -> u64 {
+        self.lists.all[list].documents() * u64::from(documents) / u64::from(self.reader.max_doc().max(1))
+    }
+
     /// Reads all lists but the first `loose` of those of all words, from `start` to `end`.
     fn read(&mut self, start: DocId, end: DocId, loose: usize) {
         let Self { source, lists, window, .. } = self;
-        window.open(start);
+        window.open(start, end);
         let words = source.plan.words.len();
         let all_titled = source.model.titles_count()
             && lists.others.iter().filter(|list| Found::of(list.word, list.field).in_title() > 0).count()
@@ -130,27 +159,29 @@ impl Sweep<'_> {
         }
     }
 
-    /// Offers a document if it may be among the best, given what was added up and what was not.
-    fn consider(&mut self, doc: DocId, sum: f64, found: Found, loose: usize) -> tantivy::Result<()> {
+    /// Offers a document if it may be among the best, given what was added up and that the first `loose` lists of all
+    /// words were not. Whether it was.
+    fn consider(&mut self, doc: DocId, sum: f64, found: Found, loose: usize) -> tantivy::Result<bool> {
         let Self { source, reader, lists, best, .. } = self;
         let Source { model, segment, ordinal, .. } = *source;
         let (mut sum, mut found) = (model.base() + sum, found);
         let inlinks = segment.inlinks.first(doc).unwrap_or_default();
         let language = model.language_asked(segment, doc);
         let title = model.title_is_query(segment, doc, found);
+        let factors = [false, true].map(|all_words| model.factor(inlinks, all_words, title, language));
         let beyond = |best: &Best, rest: f64, sum: f64, found: Found, loose: usize| {
             let all_words = model.may_have_all(found.with_words(lists.words[loose]));
-            best.beyond((sum + rest) as f32 * model.factor(inlinks, all_words, title, language))
+            best.beyond((sum + rest) as f32 * factors[usize::from(all_words)])
         };
         let mut rest = lists.most[loose] + lists.most_of_phrases;
         if beyond(best, rest, sum, found, loose) || reader.is_deleted(doc) {
-            return Ok(());
+            return Ok(false);
         }
         for n in (0..loose).rev() {
             lists.all[n].add(source, doc, &mut sum, &mut found);
             rest = lists.most[n] + lists.most_of_phrases;
             if beyond(best, rest, sum, found, n) {
-                return Ok(());
+                return Ok(false);
             }
         }
         for phrase in &mut lists.phrases {
@@ -166,11 +197,12 @@ impl Sweep<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
-        let score = sum as f32 * model.factor(inlinks, all_words, title, language);
-        if !best.beyond(score) {
-            let address = DocAddress::new(ordinal as u32, doc);
-            best.offer(Ranked { score, key: segment.key(doc), address });
+        let score = sum as f32 * factors[usize::from(all_words)];
+        if best.beyond(score) {
+            return Ok(false);
         }
-        Ok(())
+        let address = DocAddress::new(ordinal as u32, doc);
+        best.offer(Ranked { score, key: segment.key(doc), address });
+        Ok(true)
     }
 }
