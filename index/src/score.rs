@@ -7,7 +7,7 @@
 use crate::plan::{MAX_PHRASE_WORDS, Plan};
 use crate::schema::SEARCHED;
 use crate::settings::{Ranking, Weights};
-use crate::snapshot::Segment;
+use crate::snapshot::{Segment, value};
 use crate::stats::{B, K1, Statistics, idf, rarity};
 use crate::terms::{TITLE, URL};
 use std::sync::LazyLock;
@@ -197,7 +197,7 @@ impl Model {
 
     /// Whether a page is in a language asked for.
     pub(crate) fn language_asked(&self, segment: &Segment, doc: DocId) -> bool {
-        !self.languages.is_empty() && self.languages.contains(&segment.lang.first(doc).unwrap_or_default())
+        !self.languages.is_empty() && self.languages.contains(&value(&segment.lang, doc))
     }
 
     /// Whether a page in which no noted words but these are may have all the words.

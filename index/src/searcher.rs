@@ -11,7 +11,7 @@ use crate::query::Query;
 use crate::schema::{pack_code, unpack_code};
 use crate::score::Model;
 use crate::settings::Ranking;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, value};
 use crate::stats::{K1, Provider, Statistics, idf};
 use crate::terms::Terms;
 use crate::top::Sweep;
@@ -226,7 +226,7 @@ impl Searcher {
         let DocAddress { segment_ord, doc_id } = ranked.address;
         let segment = &snapshot.segments[segment_ord as usize];
         let (url, title) = if fetch { self.shown(snapshot, ranked.address)? } else { Default::default() };
-        let value = |column: &tantivy::columnar::Column<u64>| column.first(doc_id).unwrap_or_default();
+        let value = |column| value(column, doc_id);
         Ok(Hit {
             key: ranked.key,
             url,
@@ -257,8 +257,8 @@ fn likeness(snapshot: &Snapshot, ranked: &Ranked, group: bool) -> Likeness {
     let segment = &snapshot.segments[ranked.address.segment_ord as usize];
     Likeness {
         key: ranked.key,
-        fingerprint: segment.fingerprint.first(ranked.address.doc_id).unwrap_or_default(),
-        digest: segment.digest.first(ranked.address.doc_id).unwrap_or_default(),
+        fingerprint: value(&segment.fingerprint, ranked.address.doc_id),
+        digest: value(&segment.digest, ranked.address.doc_id),
     }
 }
 

@@ -8,6 +8,7 @@
 use crate::best::{Best, Ranked};
 use crate::lists::{Lists, Source};
 use crate::score::Found;
+use crate::snapshot::value;
 use crate::window::{SLOTS, Window};
 use tantivy::query::Scorer;
 use tantivy::{DocAddress, DocId, SegmentReader, TERMINATED};
@@ -165,7 +166,7 @@ impl Sweep<'_> {
         let Self { source, reader, lists, best, .. } = self;
         let Source { model, segment, ordinal, .. } = *source;
         let (mut sum, mut found) = (model.base() + sum, found);
-        let inlinks = segment.inlinks.first(doc).unwrap_or_default();
+        let inlinks = value(&segment.inlinks, doc);
         let language = model.language_asked(segment, doc);
         let title = model.title_is_query(segment, doc, found);
         let factors = [false, true].map(|all_words| model.factor(inlinks, all_words, title, language));

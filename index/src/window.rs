@@ -17,8 +17,6 @@ pub(crate) struct Window {
     found: Box<[Found; SLOTS]>,
     /// Frequencies of a word with several forms; zero between two lists.
     times: Box<[u32; SLOTS]>,
-    /// Slots in which `times` is not.
-    touched: Vec<u16>,
     /// Slots of pages with all words in the title.
     titled: Vec<u16>,
     /// Slots in use, in whole chunks.
@@ -32,7 +30,6 @@ impl Window {
             sums: Box::new([0.0; SLOTS]),
             found: Box::new([Found::default(); SLOTS]),
             times: Box::new([0; SLOTS]),
-            touched: Vec::new(),
             titled: Vec::new(),
             len: 0,
         }
@@ -57,17 +54,18 @@ impl Window {
     }
 
     fn add_if<const TITLED: bool>(&mut self, list: &mut List, end: DocId, source: &Source<'_>, words: usize) {
-        let Self { start, sums, found, times, touched, titled, .. } = self;
+        let Self { start, len, sums, found, times, titled } = self;
         let start = *start;
         let slot = |doc: DocId| doc.wrapping_sub(start) as usize % SLOTS;
         let (norms, grid) = (source.model.norms(list.field), source.model.grid());
         let lengths = &source.segment.lengths[list.field];
         let strength = source.model.strength(list.word, list.field);
         let one = Found::of(list.word, list.field);
-        let mut add = |doc: DocId, n: u32| {
-            let (n, slot) = (n as f32, slot(doc));
-            let norm = norms[usize::from(lengths.fieldnorm_id(doc))];
-            sums[slot] += on_grid(grid, strength * (n / (n + norm)));
+        let value = |doc: DocId, n: u32| {
+            let n = n as f32;
+            on_grid(grid, strength * (n / (n + norms[usize::from(lengths.fieldnorm_id(doc))])))
+        };
+        let mut note = |slot: usize| {
             found[slot].add(one);
             if TITLED && found[slot].in_title() == words {
                 titled.push(slot as u16);
@@ -76,19 +74,26 @@ impl Window {
         list.seek(start);
         let mut here = list.forms.iter_mut().filter(|form| form.doc() < end);
         let Some(first) = here.next() else { return };
-        let Some(second) = here.next() else { return first.each_before(end, add) };
+        let Some(second) = here.next() else {
+            return first.each_before(end, |doc, n| {
+                sums[slot(doc)] += value(doc, n);
+                note(slot(doc));
+            });
+        };
         for form in [first, second].into_iter().chain(here) {
             form.each_before(end, |doc, n| {
-                let times = &mut times[slot(doc)];
-                if *times == 0 {
-                    touched.push(slot(doc) as u16);
+                let (slot, before) = (slot(doc), times[slot(doc)]);
+                times[slot] = before.saturating_add(n);
+                sums[slot] += value(doc, times[slot]);
+                if before == 0 {
+                    note(slot);
+                } else {
+                    // Another form was there before this one. Both numbers are of the grid: nothing of it remains.
+                    sums[slot] -= value(doc, before);
                 }
-                *times = times.saturating_add(n);
             });
         }
-        for slot in touched.drain(..) {
-            add(start + DocId::from(slot), std::mem::take(&mut times[usize::from(slot)]));
-        }
+        times[..*len].fill(0);
     }
 
     /// What was added up for a document.
@@ -103,33 +108,28 @@ impl Window {
         out.clear();
         let start = self.start;
         if least <= 0.0 {
-            let found = (0..).zip(&self.found[..self.len]).filter(|(_, found)| **found != Found::default());
-            out.extend(found.map(|(slot, _): (u32, _)| start + slot));
+            let found =
+                (start..).zip(&self.found[..self.len]).filter(|(_, found)| **found != Found::default());
+            out.extend(found.map(|(doc, _)| doc));
             return;
         }
-        for (n, chunk) in (0..).step_by(CHUNK).zip(self.sums[..self.len].as_chunks::<CHUNK>().0) {
-            if largest(chunk) >= least {
-                let high = (n..).zip(chunk).filter(|(_, sum)| **sum >= least);
-                out.extend(high.map(|(slot, _): (u32, _)| start + slot));
+        out.resize(self.len, start);
+        let mut n = 0;
+        for (first, chunk) in (start..).step_by(CHUNK).zip(self.sums[..self.len].as_chunks::<CHUNK>().0) {
+            // Without branches: compilers compare several at once, and nothing is mispredicted.
+            if chunk.iter().map(|sum| u64::from(*sum >= least)).sum::<u64>() == 0 {
+                continue;
+            }
+            for (doc, sum) in (first..).zip(chunk) {
+                out[n] = doc;
+                n += usize::from(*sum >= least);
             }
         }
+        out.truncate(n);
         if !self.titled.is_empty() {
             out.extend(self.titled.iter().map(|slot| start + DocId::from(*slot)));
             out.sort_unstable();
             out.dedup();
         }
     }
-}
-
-/// The largest of some sums; four at a time, which the compiler does in parallel.
-fn largest(sums: &[f64; CHUNK]) -> f64 {
-    let mut largest = [sums[0], sums[1], sums[2], sums[3]];
-    for n in (4..CHUNK).step_by(4) {
-        for (i, a) in largest.iter_mut().enumerate() {
-            let b = sums[n + i];
-            *a = if b > *a { b } else { *a };
-        }
-    }
-    let [a, b, c, d] = largest;
-    a.max(b).max(c.max(d))
 }
