@@ -170,12 +170,19 @@ impl Model {
         self.ranking.phrase
     }
 
-    /// The factor of a page: sites that link to it, whether it has all the words, whether its title is the query, and
-    /// whether it is in a language asked for. More of any never makes it less.
-    pub(crate) fn factor(&self, inlinks: u64, all_words: bool, title: bool, language: bool) -> f32 {
+    /// The part of a page's factor that is for the sites that link to it. More never make it less.
+    #[inline]
+    pub(crate) fn inlink_factor(&self, inlinks: u64) -> f32 {
         let n = inlinks.min(MAX_INLINKS) as usize;
         let logarithm = LOGARITHMS.get(n).copied().unwrap_or_else(|| (n as f32).ln_1p());
-        let mut factor = 1.0 + self.ranking.inlinks * logarithm;
+        1.0 + self.ranking.inlinks * logarithm
+    }
+
+    /// The factor of a page: for the sites that link to it, times what is for having all the words, for a title that is
+    /// the query, and for a language asked for. More of any never makes it less.
+    #[inline]
+    pub(crate) fn factor(&self, inlinks: f32, all_words: bool, title: bool, language: bool) -> f32 {
+        let mut factor = inlinks;
         if all_words {
             factor *= 1.0 + self.ranking.all_words;
         }
@@ -192,7 +199,8 @@ impl Model {
     /// that is said.
     pub(crate) fn largest_factor(&self, segment: &Segment, all_words: bool, title: bool) -> f32 {
         let all_words = all_words && self.needs.len() > 1;
-        self.factor(segment.inlinks.max_value(), all_words, title, !self.languages.is_empty())
+        let inlinks = self.inlink_factor(segment.inlinks.max_value());
+        self.factor(inlinks, all_words, title, !self.languages.is_empty())
     }
 
     /// Whether a page is in a language asked for.

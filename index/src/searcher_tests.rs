@@ -115,7 +115,7 @@ fn plainly(prepared: &Prepared, snapshot: &Snapshot, core: &Core) -> Vec<Ranked>
             let all = plan.needs.len() > 1 && plan.needs.iter().all(|any| any.iter().any(|w| has[*w]));
             let title =
                 titled == plan.words.len() && plan.title_words == Some(segment.lengths[TITLE].fieldnorm(doc));
-            let inlinks = segment.inlinks.first(doc).unwrap();
+            let inlinks = model.inlink_factor(segment.inlinks.first(doc).unwrap());
             let factor = model.factor(inlinks, all, title, model.language_asked(segment, doc));
             let address = DocAddress::new(ordinal as u32, doc);
             out.push(Ranked { score: sum as f32 * factor, key: segment.key(doc), address });

@@ -13,7 +13,7 @@ use crate::window::{SLOTS, Window};
 use tantivy::query::Scorer;
 use tantivy::{DocAddress, DocId, SegmentReader, TERMINATED};
 
-/// Documents of the first window: it tells how good the best are before more is read.
+/// Documents of the first window of all: it tells how good the best are before more is read.
 const FIRST: DocId = 256;
 /// So many documents that are allowed within a window are looked up one by one, sooner than that lists are read.
 const FEW: usize = 16;
@@ -40,7 +40,7 @@ impl Sweep<'_> {
     }
 
     fn run_all(&mut self) -> tantivy::Result<()> {
-        let mut documents = FIRST;
+        let mut documents = if self.best.least().is_some() { SLOTS as DocId } else { FIRST };
         let mut candidates = Vec::new();
         let model = self.source.model;
         loop {
@@ -110,12 +110,12 @@ impl Sweep<'_> {
     /// How many of the lists of all words need not be read: with these alone, a page is not among the best.
     fn loose(&self) -> usize {
         let (lists, model) = (&self.lists, self.source.model);
-        let factor = model.largest_factor(self.source.segment, true, false);
-        let beyond = |most: &&f64| {
-            let most = model.base() + **most + lists.most_of_phrases;
-            self.best.beyond(most as f32 * factor)
+        let beyond = |n: &usize| {
+            let all_words = model.may_have_all(lists.words[*n]);
+            let factor = model.largest_factor(self.source.segment, all_words, false);
+            self.best.beyond((model.base() + lists.most[*n] + lists.most_of_phrases) as f32 * factor)
         };
-        lists.most.iter().skip(1).take_while(beyond).count()
+        (1..lists.most.len()).take_while(beyond).count()
     }
 
     /// Sums below this are not among the best, when so many lists were not read: those of pages that may have all words,
@@ -166,7 +166,7 @@ impl Sweep<'_> {
         let Self { source, reader, lists, best, .. } = self;
         let Source { model, segment, ordinal, .. } = *source;
         let (mut sum, mut found) = (model.base() + sum, found);
-        let inlinks = value(&segment.inlinks, doc);
+        let inlinks = model.inlink_factor(value(&segment.inlinks, doc));
         let language = model.language_asked(segment, doc);
         let title = model.title_is_query(segment, doc, found);
         let factors = [false, true].map(|all_words| model.factor(inlinks, all_words, title, language));
