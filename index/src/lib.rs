@@ -15,12 +15,15 @@
 //! ```
 
 mod analysis;
+mod best;
+mod cursor;
 mod document;
 mod error;
 mod gauge;
 mod group;
 mod index;
 mod lexicon;
+mod lists;
 mod plan;
 mod query;
 mod rank;
@@ -31,6 +34,9 @@ mod settings;
 mod snapshot;
 mod snippet;
 mod stats;
+mod terms;
+mod top;
+mod window;
 mod writer;
 
 pub use analysis::{Language, MAX_TOKEN_BYTES};

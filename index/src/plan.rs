@@ -6,15 +6,14 @@ use crate::query::{Atom, Occur, Query};
 use crate::schema::Fields;
 use std::collections::BTreeMap;
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur as Tantivy, PhraseQuery,
-    Query as TantivyQuery, TermQuery,
+    AllQuery, BooleanQuery, ConstScoreQuery, Occur as Tantivy, PhraseQuery, Query as TantivyQuery, TermQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption, Term};
 
 /// Words of a query that are scored. Beyond it they only cost.
 pub const MAX_WORDS: usize = 256;
 /// Words of a phrase that are looked at.
-const MAX_PHRASE_WORDS: usize = 64;
+pub(crate) const MAX_PHRASE_WORDS: usize = 64;
 
 /// One word of the query with the forms it has in the index: its stems in the languages searched.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,14 +31,6 @@ pub(crate) struct Word {
 pub(crate) struct Phrase {
     /// Each of at least two words; no two alike.
     pub variants: Vec<Vec<String>>,
-}
-
-/// What matches are multiplied by.
-pub(crate) struct Boost<'a> {
-    /// Of a word in a field, by their places; 0 leaves the list out.
-    pub word: &'a dyn Fn(usize, usize) -> f32,
-    /// Of a phrase.
-    pub phrase: f32,
 }
 
 /// A query, analysed.
@@ -167,9 +158,14 @@ impl Plan {
         self.phrases.retain(|p| !p.variants.is_empty());
     }
 
-    /// The query for tantivy. With `boost` its score is never less than the true one; without, it only finds what
-    /// matches.
-    pub(crate) fn tantivy(&self, fields: &Fields, boost: Option<&Boost<'_>>) -> Box<dyn TantivyQuery> {
+    /// Whether more is asked of a page than that some word is in it.
+    pub(crate) fn is_constrained(&self) -> bool {
+        let plain = |any: &[Atom]| any.iter().all(|a| matches!(a, Atom::Word(_) | Atom::Phrase(_)));
+        self.clauses.iter().any(|(occur, any)| *occur != Occur::May || !plain(any))
+    }
+
+    /// The query for tantivy. It only finds what matches.
+    pub(crate) fn tantivy(&self, fields: &Fields) -> Box<dyn TantivyQuery> {
         let mut out: Vec<(Tantivy, Box<dyn TantivyQuery>)> = Vec::new();
         let mut may: Vec<Box<dyn TantivyQuery>> = Vec::new();
         let (mut may_clauses, mut content) = (false, false);
@@ -183,18 +179,18 @@ impl Plan {
                     }
                 }
                 Occur::Must => {
-                    content |=
-                        !any.iter().all(|a| matches!(a, Atom::Site(_) | Atom::Host(_) | Atom::Lang(_)));
                     // A clause without any word, such as one of signs alone, asks nothing.
-                    out.extend(constraint().map(|q| (Tantivy::Must, unscored(q))));
+                    if let Some(query) = constraint() {
+                        content |=
+                            !any.iter().all(|a| matches!(a, Atom::Site(_) | Atom::Host(_) | Atom::Lang(_)));
+                        out.push((Tantivy::Must, unscored(query)));
+                    }
                 }
                 Occur::Not => out.extend(constraint().map(|q| (Tantivy::MustNot, q))),
             }
         }
-        match boost {
-            Some(boost) => self.scored(fields, boost, &mut may),
-            None if may_clauses && !content => self.matched(fields, &mut may),
-            None => {}
+        if may_clauses && !content {
+            self.matched(fields, &mut may);
         }
         let musts = out.iter().any(|(occur, _)| *occur == Tantivy::Must);
         if may_clauses && !content && musts {
@@ -206,41 +202,6 @@ impl Plan {
             out.extend(may.into_iter().map(|q| (Tantivy::Should, q)));
         }
         Box::new(BooleanQuery::new(out))
-    }
-
-    /// Pages with all words in their title, if the query is one that a title may be.
-    pub(crate) fn titles(&self, fields: &Fields) -> Option<Box<dyn TantivyQuery>> {
-        self.title_words?;
-        let words = self.words.iter().map(|word| {
-            let forms = word.forms.iter().map(|form| term(fields.title, form, IndexRecordOption::Basic));
-            union(forms.collect())
-        });
-        let words: Option<Vec<_>> = words.collect();
-        words.filter(|words| !words.is_empty()).map(|words| {
-            let musts = words.into_iter().map(|query| (Tantivy::Must, query));
-            Box::new(BooleanQuery::new(musts.collect())) as Box<dyn TantivyQuery>
-        })
-    }
-
-    /// Lists that rank.
-    fn scored(&self, fields: &Fields, boost: &Boost<'_>, may: &mut Vec<Box<dyn TantivyQuery>>) {
-        for (w, word) in self.words.iter().enumerate() {
-            for (f, field) in fields.searched().into_iter().enumerate() {
-                let boost = (boost.word)(w, f);
-                if boost == 0.0 {
-                    continue;
-                }
-                for form in &word.forms {
-                    let query = term(field, form, IndexRecordOption::WithFreqs);
-                    may.push(Box::new(BoostQuery::new(query, boost)));
-                }
-            }
-        }
-        if boost.phrase > 0.0 {
-            for words in self.phrases.iter().flat_map(|p| &p.variants) {
-                may.push(Box::new(BoostQuery::new(sequence(fields.all, words), boost.phrase)));
-            }
-        }
     }
 
     /// Lists that only find.

@@ -1,58 +1,105 @@
-//! The score of one page, exactly.
+//! How a page's score is computed.
 //!
-//! tantivy's lists find candidates by an upper bound; what is compared is computed here: forms of a word add up to one
-//! term frequency before BM25's saturation (no form counts twice), and the factors that are no sums.
+//! A score is a sum over words and fields, times factors. Forms of a word add up to one term frequency before BM25's
+//! saturation: no form counts twice. What is added is first brought to a grid that is fine enough for any sum on it to
+//! be exact. So the order in which lists are read, which depends on the index, does not show in the score.
 
-use crate::plan::Plan;
+use crate::plan::{MAX_PHRASE_WORDS, Plan};
 use crate::schema::SEARCHED;
-use crate::settings::Ranking;
-use crate::snapshot::Segment;
+use crate::settings::{Ranking, Weights};
+use crate::snapshot::{Segment, value};
 use crate::stats::{B, K1, Statistics, idf, rarity};
+use crate::terms::{TITLE, URL};
+use std::sync::LazyLock;
+use tantivy::DocId;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::postings::{Postings, SegmentPostings};
-use tantivy::query::{Scorer, Weight};
-use tantivy::schema::{Field, IndexRecordOption, Term};
-use tantivy::{DocId, DocSet, SegmentReader};
 
-/// Title's place among the searched fields.
-const TITLE: usize = 1;
-/// The URL's place among the searched fields.
-const URL: usize = 4;
 /// Sites that link to a page beyond which more say nothing.
 const MAX_INLINKS: u64 = 1_000_000;
+/// Logarithms kept: few pages have links from more sites.
+const KEPT_LOGARITHMS: u32 = 4096;
+/// Words of a query whose presence is noted for every page; for those after them it is looked up where it matters.
+pub(crate) const NOTED_WORDS: usize = 48;
+
+/// ln(1 + n) by n.
+static LOGARITHMS: LazyLock<Vec<f32>> =
+    LazyLock::new(|| (0..KEPT_LOGARITHMS).map(|n| (n as f32).ln_1p()).collect());
+
+/// Which words of the query a page has, as far as is known, and in its title how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found(pub u64);
+
+impl Found {
+    /// A match of this word in this field.
+    pub(crate) fn of(word: usize, field: usize) -> Self {
+        let bit = if word < NOTED_WORDS { 1 << word } else { 0 };
+        Self(bit | if field == TITLE { 1 << NOTED_WORDS } else { 0 })
+    }
+
+    /// Notes one more match. A word's in the title must not be noted twice.
+    #[inline]
+    pub(crate) fn add(&mut self, one: Self) {
+        const WORDS: u64 = (1 << NOTED_WORDS) - 1;
+        self.0 = (self.0 | one.0 & WORDS) + (one.0 & !WORDS);
+    }
+
+    /// The words of both.
+    pub(crate) fn with_words(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Words in the title.
+    pub(crate) fn in_title(self) -> usize {
+        (self.0 >> NOTED_WORDS) as usize
+    }
+}
+
+/// One of the things "all the words" asks for: any of some words.
+struct Need {
+    /// Those of the first [`NOTED_WORDS`], as bits.
+    noted: u64,
+    others: Vec<usize>,
+}
 
 /// The numbers of one query, the same for every segment.
 pub(crate) struct Model {
     ranking: Ranking,
     /// Document frequencies of each word: anywhere, in the URL.
     pub frequencies: Vec<(u64, u64)>,
-    /// Weight of each word, without idf.
-    word_weights: Vec<f32>,
-    /// idf of each word: anywhere, in the URL.
-    idf: Vec<(f32, f32)>,
+    /// What a word's matches in each field are multiplied by, but for frequency and length.
+    strengths: Vec<[f32; SEARCHED]>,
     /// BM25's length norm by field and coded length.
     norms: Vec<[f32; 256]>,
     /// Codes of languages asked for.
     languages: Vec<u64>,
-    needs: Vec<Vec<usize>>,
+    needs: Vec<Need>,
+    /// How many there are.
+    words: usize,
     title_words: Option<u32>,
-    unscored: bool,
+    /// Score of a page before its words'.
+    base: f64,
+    /// Added and taken away, it leaves a multiple of the grid.
+    grid: f64,
 }
 
 impl Model {
     pub(crate) fn new(plan: &Plan, statistics: &Statistics, ranking: &Ranking, languages: Vec<u64>) -> Self {
         let documents = statistics.documents;
         let mut frequencies = Vec::new();
-        let mut word_weights = Vec::new();
+        let mut strengths = Vec::new();
         for word in &plan.words {
             let forms = || word.forms.iter().map(String::as_str);
             let pages = statistics.any_of(&statistics.pages, forms());
             let urls = statistics.any_of(&statistics.urls, forms());
             frequencies.push((pages, urls));
             // A word said twice weighs twice, as in BM25 for long queries.
-            word_weights.push(word.times as f32 * rarity(pages, documents));
+            let weight = word.times as f32 * rarity(pages, documents);
+            let (pages, urls) = (idf(pages, documents), idf(urls, documents));
+            let by_field = by_field(&ranking.weights);
+            strengths.push(std::array::from_fn(|field| {
+                weight * by_field[field] * if field == URL { urls } else { pages } * (1.0 + K1)
+            }));
         }
-        let idf = frequencies.iter().map(|(p, u)| (idf(*p, documents), idf(*u, documents))).collect();
         let norms = (0..SEARCHED)
             .map(|field| {
                 let mean = statistics.mean_length(field);
@@ -63,26 +110,59 @@ impl Model {
                 norms
             })
             .collect();
-        Self {
+        let needs = plan.needs.iter().map(|any| Need {
+            noted: any.iter().filter(|w| **w < NOTED_WORDS).fold(0, |bits, w| bits | 1 << w),
+            others: any.iter().copied().filter(|w| *w >= NOTED_WORDS).collect(),
+        });
+        let mut model = Self {
             ranking: *ranking,
             frequencies,
-            word_weights,
-            idf,
+            strengths,
             norms,
             languages,
-            needs: plan.needs.clone(),
+            needs: needs.collect(),
+            words: plan.words.len(),
             title_words: plan.title_words,
-            unscored: plan.words.is_empty() && plan.phrases.is_empty(),
-        }
+            base: if plan.words.is_empty() && plan.phrases.is_empty() { 1.0 } else { 0.0 },
+            grid: 0.0,
+        };
+        // Whatever the documents, no phrase adds more than this.
+        let phrase = MAX_PHRASE_WORDS as f32 * idf(0, documents) * (1.0 + K1) * ranking.phrase;
+        let phrases = plan.phrases.len() as f64 * f64::from(phrase);
+        let words: f64 = model.strengths.iter().flatten().map(|s| f64::from(*s)).sum();
+        model.grid = grid(words + phrases);
+        model
     }
 
-    /// What a match of a word in a field is multiplied by.
-    pub(crate) fn weight(&self, word: usize, field: usize) -> f32 {
-        /// A word that weighs nothing still finds pages.
-        const LEAST: f32 = 1e-6;
-        let w = &self.ranking.weights;
-        let by_field = [w.all.max(LEAST), w.title, w.headings, w.anchors, w.url][field];
-        self.word_weights[word] * by_field
+    /// What a match of a word in a field is multiplied by, but for frequency and length.
+    pub(crate) fn strength(&self, word: usize, field: usize) -> f32 {
+        self.strengths[word][field]
+    }
+
+    /// Whether matches in a field are looked at.
+    pub(crate) fn is_read(&self, field: usize) -> bool {
+        by_field(&self.ranking.weights)[field] > 0.0
+    }
+
+    /// BM25's length norms of a field, by coded length.
+    pub(crate) fn norms(&self, field: usize) -> &[f32; 256] {
+        &self.norms[field]
+    }
+
+    /// A number as it is added up.
+    #[inline]
+    pub(crate) fn on_grid(&self, x: f32) -> f64 {
+        on_grid(self.grid, x)
+    }
+
+    /// What makes a number one of the grid when it is added and taken away.
+    pub(crate) fn grid(&self) -> f64 {
+        self.grid
+    }
+
+    /// Score of a page before its words'.
+    pub(crate) fn base(&self) -> f64 {
+        self.base
     }
 
     /// What a phrase is multiplied by.
@@ -90,158 +170,105 @@ impl Model {
         self.ranking.phrase
     }
 
-    fn idf(&self, word: usize, field: usize) -> f32 {
-        let (pages, urls) = self.idf[word];
-        if field == URL { urls } else { pages }
+    /// The part of a page's factor that is for the sites that link to it. More never make it less.
+    #[inline]
+    pub(crate) fn inlink_factor(&self, inlinks: u64) -> f32 {
+        let n = inlinks.min(MAX_INLINKS) as usize;
+        let logarithm = LOGARITHMS.get(n).copied().unwrap_or_else(|| (n as f32).ln_1p());
+        1.0 + self.ranking.inlinks * logarithm
     }
 
-    fn inlink_factor(&self, n: u64) -> f32 {
-        1.0 + self.ranking.inlinks * (n.min(MAX_INLINKS) as f32).ln_1p()
-    }
-
-    /// No page of the segment has its sum of words multiplied by more than this, but for pages whose title is the query.
-    pub(crate) fn largest_factor(&self, segment: &Segment) -> f32 {
-        self.inlink_factor(segment.inlinks.max_value()) * self.other_factors()
-    }
-
-    /// The same of one page.
-    pub(crate) fn largest_factor_of(&self, segment: &Segment, doc: DocId) -> f32 {
-        self.inlink_factor(segment.inlinks.first(doc).unwrap_or_default()) * self.other_factors()
-    }
-
-    fn other_factors(&self) -> f32 {
-        let mut factor = 1.0;
-        if self.needs.len() > 1 {
+    /// The factor of a page: for the sites that link to it, times what is for having all the words, for a title that is
+    /// the query, and for a language asked for. More of any never makes it less.
+    #[inline]
+    pub(crate) fn factor(&self, inlinks: f32, all_words: bool, title: bool, language: bool) -> f32 {
+        let mut factor = inlinks;
+        if all_words {
             factor *= 1.0 + self.ranking.all_words;
         }
-        if !self.languages.is_empty() {
+        if title {
+            factor *= 1.0 + self.ranking.exact_title;
+        }
+        if language {
             factor *= 1.0 + self.ranking.language;
         }
         factor
     }
 
-    /// Whether a page that has all words in its title has no others there.
-    pub(crate) fn title_is_query(&self, segment: &Segment, doc: DocId) -> bool {
-        self.title_words == Some(segment.lengths[TITLE].fieldnorm(doc))
+    /// No page of the segment has a larger factor, if it does not have all words or its title is not the query unless
+    /// that is said.
+    pub(crate) fn largest_factor(&self, segment: &Segment, all_words: bool, title: bool) -> f32 {
+        let all_words = all_words && self.needs.len() > 1;
+        let inlinks = self.inlink_factor(segment.inlinks.max_value());
+        self.factor(inlinks, all_words, title, !self.languages.is_empty())
+    }
+
+    /// Whether a page is in a language asked for.
+    pub(crate) fn language_asked(&self, segment: &Segment, doc: DocId) -> bool {
+        !self.languages.is_empty() && self.languages.contains(&value(&segment.lang, doc))
+    }
+
+    /// Whether a page in which no noted words but these are may have all the words.
+    pub(crate) fn may_have_all(&self, found: Found) -> bool {
+        self.needs.len() > 1
+            && self.needs.iter().all(|need| need.noted & found.0 != 0 || !need.others.is_empty())
+    }
+
+    /// Whether a page has all the words; `has` tells it for those that are not noted.
+    pub(crate) fn has_all(&self, found: Found, mut has: impl FnMut(usize) -> bool) -> bool {
+        self.may_have_all(found)
+            && self.needs.iter().all(|need| need.noted & found.0 != 0 || need.others.iter().any(|w| has(*w)))
+    }
+
+    /// Whether a title may be the query, and all its words are looked for in titles.
+    pub(crate) fn titles_count(&self) -> bool {
+        self.title_words.is_some() && self.words > 0
+    }
+
+    /// Whether all words are in a title that may be the query.
+    pub(crate) fn is_titled(&self, found: Found) -> bool {
+        self.title_words.is_some() && found.in_title() == self.words
+    }
+
+    /// Whether the title of a page is the query: all its words in any order, and no others.
+    pub(crate) fn title_is_query(&self, segment: &Segment, doc: DocId, found: Found) -> bool {
+        self.is_titled(found) && self.title_words == Some(segment.lengths[TITLE].fieldnorm(doc))
     }
 }
 
-struct List {
-    field: usize,
-    forms: Vec<SegmentPostings>,
+/// By searched field. A word that weighs nothing still finds pages.
+fn by_field(weights: &Weights) -> [f32; SEARCHED] {
+    const LEAST: f32 = 1e-6;
+    [weights.all.max(LEAST), weights.title, weights.headings, weights.anchors, weights.url]
 }
 
-/// Cursors over one segment's lists; documents have to be asked for in rising order.
-pub(crate) struct Scoring<'a> {
-    model: &'a Model,
-    segment: &'a Segment,
-    /// By word.
-    lists: Vec<Vec<List>>,
-    /// By phrase: its variants.
-    phrases: Vec<Vec<Box<dyn Scorer>>>,
-    /// Scratch: words found on the page.
-    found: Vec<bool>,
+/// Sums of at most `most` are exact on a grid of 2^50 steps of this many times its power of two: f64 has 53 bits.
+fn grid(most: f64) -> f64 {
+    // Between four and eight times the power, the distance of two numbers is 2^-50 of the power.
+    6.0 * 2f64.powf(most.max(1.0).log2().ceil())
 }
 
-impl<'a> Scoring<'a> {
-    pub(crate) fn new(
-        model: &'a Model,
-        plan: &Plan,
-        phrases: &[Vec<Box<dyn Weight>>],
-        fields: &[Field; SEARCHED],
-        segment: &'a Segment,
-        reader: &SegmentReader,
-    ) -> tantivy::Result<Self> {
-        let mut lists = Vec::with_capacity(plan.words.len());
-        for (w, word) in plan.words.iter().enumerate() {
-            let mut of_word = Vec::new();
-            for (field, index) in segment.lists.iter().enumerate() {
-                if model.weight(w, field) == 0.0 {
-                    continue;
-                }
-                let mut forms = Vec::new();
-                for form in &word.forms {
-                    let term = Term::from_field_text(fields[field], form);
-                    forms.extend(index.read_postings(&term, IndexRecordOption::WithFreqs)?);
-                }
-                if !forms.is_empty() {
-                    of_word.push(List { field, forms });
-                }
-            }
-            lists.push(of_word);
-        }
-        let phrases = phrases
-            .iter()
-            .map(|variants| variants.iter().map(|w| w.scorer(reader, 1.0)).collect())
-            .collect::<tantivy::Result<_>>()?;
-        Ok(Self { model, segment, lists, phrases, found: vec![false; plan.words.len()] })
-    }
-
-    /// The score of a document that matches.
-    pub(crate) fn score(&mut self, doc: DocId) -> f32 {
-        let model = self.model;
-        let mut sum = if model.unscored { 1.0 } else { 0.0 };
-        let mut in_title = 0;
-        for (w, lists) in self.lists.iter_mut().enumerate() {
-            let mut found = false;
-            for list in lists {
-                let n = frequency(&mut list.forms, doc);
-                if n == 0 {
-                    continue;
-                }
-                found = true;
-                in_title += usize::from(list.field == TITLE);
-                let norm =
-                    model.norms[list.field][usize::from(self.segment.lengths[list.field].fieldnorm_id(doc))];
-                let n = n as f32;
-                sum += model.weight(w, list.field) * model.idf(w, list.field) * (1.0 + K1) * (n / (n + norm));
-            }
-            self.found[w] = found;
-        }
-        for variants in &mut self.phrases {
-            // Variants in several languages are one phrase all the same.
-            sum +=
-                model.phrase_weight() * variants.iter_mut().map(|v| at(v.as_mut(), doc)).fold(0.0, f32::max);
-        }
-        sum * self.factor(doc, in_title)
-    }
-
-    fn factor(&self, doc: DocId, in_title: usize) -> f32 {
-        let model = self.model;
-        let mut factor = model.inlink_factor(self.segment.inlinks.first(doc).unwrap_or_default());
-        if model.needs.len() > 1 && model.needs.iter().all(|any| any.iter().any(|w| self.found[*w])) {
-            factor *= 1.0 + model.ranking.all_words;
-        }
-        if in_title == self.found.len() && model.title_is_query(self.segment, doc) {
-            factor *= 1.0 + model.ranking.exact_title;
-        }
-        if !model.languages.is_empty()
-            && model.languages.contains(&self.segment.lang.first(doc).unwrap_or_default())
-        {
-            factor *= 1.0 + model.ranking.language;
-        }
-        factor
-    }
+/// A number, positive and within what the grid is for, as a multiple of its steps.
+#[inline]
+pub(crate) fn on_grid(grid: f64, x: f32) -> f64 {
+    (f64::from(x) + grid) - grid
 }
 
-/// How often the forms of a word are in a document.
-fn frequency(forms: &mut [SegmentPostings], doc: DocId) -> u32 {
-    let mut n = 0u32;
-    for postings in forms {
-        if postings.doc() < doc {
-            postings.seek(doc);
-        }
-        if postings.doc() == doc {
-            n = n.saturating_add(postings.term_freq());
-        }
-    }
-    n
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
 
-/// The score a scorer gives a document; 0 if it does not match.
-fn at(scorer: &mut dyn Scorer, doc: DocId) -> f32 {
-    if scorer.doc() < doc {
-        scorer.seek(doc);
+    proptest! {
+        #[test]
+        fn sums_do_not_depend_on_the_order(mut all in proptest::collection::vec(0f32..30.0, 1..300), seed in any::<u64>()) {
+            let grid = grid(all.iter().map(|x| f64::from(*x)).sum());
+            let sum = |all: &[f32]| all.iter().map(|x| on_grid(grid, *x)).sum::<f64>();
+            let one = sum(&all);
+            let plain: f64 = all.iter().map(|x| f64::from(*x)).sum();
+            prop_assert!((one - plain).abs() <= plain.max(1.0) * 1e-11, "{one} {plain}");
+            all.sort_by(|a, b| (a.to_bits() as u64 ^ seed).wrapping_mul(seed | 1).cmp(&(b.to_bits() as u64 ^ seed).wrapping_mul(seed | 1)));
+            prop_assert_eq!(sum(&all), one);
+        }
     }
-    if scorer.doc() == doc { scorer.score() } else { 0.0 }
 }

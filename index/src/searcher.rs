@@ -1,23 +1,28 @@
 //! From a query to hits.
 
 use crate::analysis::{self, Language};
+use crate::best::{Best, Ranked};
 use crate::error::{Error, guarded};
 use crate::group::{Likeness, group};
 use crate::index::Core;
-use crate::plan::{Boost, Plan};
+use crate::lists::{Lists, Sequence, Source};
+use crate::plan::Plan;
 use crate::query::Query;
 use crate::schema::{pack_code, unpack_code};
-use crate::score::{Model, Scoring};
+use crate::score::Model;
 use crate::settings::Ranking;
-use crate::snapshot::{Segment, Snapshot};
-use crate::stats::{Provider, Statistics};
+use crate::snapshot::{Snapshot, value};
+use crate::stats::{K1, Provider, Statistics, idf};
+use crate::terms::Terms;
+use crate::top::Sweep;
+use crate::window::Window;
 use serde::Serialize;
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use tantivy::query::{EnableScoring, PhraseQuery, Query as TantivyQuery, Weight};
+use tantivy::query::{Bm25StatisticsProvider, EnableScoring, PhraseQuery, Query as TantivyQuery, Weight};
 use tantivy::schema::{Term, Value};
-use tantivy::{DocAddress, DocId, Score, SegmentReader, TantivyDocument};
+use tantivy::{DocAddress, TantivyDocument};
 
 /// Results that are ranked at most, whatever page of them is asked for: people do not read on, and each costs memory.
 pub const MAX_RESULTS: usize = 10_000;
@@ -100,43 +105,6 @@ pub struct Searcher {
     pub(crate) core: Arc<Core>,
 }
 
-/// A document that may be a hit.
-#[derive(Clone, Copy, Debug)]
-struct Ranked {
-    score: f32,
-    key: [u8; 16],
-    address: DocAddress,
-}
-
-impl Ranked {
-    /// Best first.
-    fn order(&self, other: &Self) -> Ordering {
-        other
-            .score
-            .total_cmp(&self.score)
-            .then(self.key.cmp(&other.key))
-            .then(self.address.cmp(&other.address))
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.order(other) == Ordering::Equal
-    }
-}
-impl Eq for Ranked {}
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Ranked {
-    /// The worst is the greatest: it is at the top of a heap.
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.order(other)
-    }
-}
-
 impl Searcher {
     /// The best pages for a query: `n` of them after the first `offset`.
     ///
@@ -204,7 +172,7 @@ impl Searcher {
             let snapshot = self.core.snapshot();
             let ranking = options.ranking.map_or_else(|| self.core.ranking(), Ranking::sane);
             let plan = Plan::new(query, &self.languages(&snapshot, options, &ranking));
-            Ok(Statistics::of(&snapshot, &self.core.fields, plan.terms())?)
+            Ok(Terms::look_up(&snapshot, plan.terms())?.statistics(&snapshot))
         })
     }
 
@@ -244,23 +212,21 @@ impl Searcher {
         ranking: Ranking,
     ) -> Result<Prepared, Error> {
         let mut plan = Plan::new(query, &self.languages(snapshot, options, &ranking));
-        let local = Statistics::of(snapshot, &self.core.fields, plan.terms())?;
-        let statistics = match &options.statistics {
-            Some(given) => given.clone(),
-            None => Arc::new(local.clone()),
-        };
+        let terms = Terms::look_up(snapshot, plan.terms())?;
+        let local = Arc::new(terms.statistics(snapshot));
+        let statistics = options.statistics.clone().unwrap_or_else(|| local.clone());
         let codes =
             options.languages.iter().filter_map(|l| Some(pack_code(&analysis::stem::code(l)?))).collect();
         let model = Model::new(&plan, &statistics, &ranking, codes);
         plan.prune(|form| [&local.pages, &local.urls].iter().any(|m| m.get(form).is_some_and(|n| *n > 0)));
-        Ok(Prepared { plan, model, statistics })
+        Ok(Prepared { plan, terms, model, statistics })
     }
 
     fn hit(&self, snapshot: &Snapshot, ranked: &Ranked, fetch: bool) -> Result<Hit, Error> {
         let DocAddress { segment_ord, doc_id } = ranked.address;
         let segment = &snapshot.segments[segment_ord as usize];
         let (url, title) = if fetch { self.shown(snapshot, ranked.address)? } else { Default::default() };
-        let value = |column: &tantivy::columnar::Column<u64>| column.first(doc_id).unwrap_or_default();
+        let value = |column| value(column, doc_id);
         Ok(Hit {
             key: ranked.key,
             url,
@@ -291,127 +257,72 @@ fn likeness(snapshot: &Snapshot, ranked: &Ranked, group: bool) -> Likeness {
     let segment = &snapshot.segments[ranked.address.segment_ord as usize];
     Likeness {
         key: ranked.key,
-        fingerprint: segment.fingerprint.first(ranked.address.doc_id).unwrap_or_default(),
-        digest: segment.digest.first(ranked.address.doc_id).unwrap_or_default(),
-    }
-}
-
-/// The best so far.
-struct Best {
-    k: usize,
-    heap: BinaryHeap<Ranked>,
-}
-
-impl Best {
-    /// The least sum of words, multiplied by at most `factor`, that may still be among the best.
-    fn bound(&self, factor: f32) -> Score {
-        match self.heap.peek() {
-            Some(worst) if self.heap.len() >= self.k => worst.score / factor,
-            _ => Score::MIN,
-        }
-    }
-
-    fn offer(&mut self, score: f32, ranked: impl FnOnce() -> Ranked) {
-        if self.heap.len() < self.k {
-            self.heap.push(ranked());
-        } else if self.heap.peek().is_some_and(|worst| score >= worst.score) {
-            self.heap.push(ranked());
-            self.heap.pop();
-        }
+        fingerprint: value(&segment.fingerprint, ranked.address.doc_id),
+        digest: value(&segment.digest, ranked.address.doc_id),
     }
 }
 
 /// A query with all its numbers.
 struct Prepared {
     plan: Plan,
+    terms: Terms,
     model: Model,
     statistics: Arc<Statistics>,
 }
 
 impl Prepared {
-    /// The best `k` documents, best first. Exact: a document is passed over only if the most it could score is less
-    /// than what the worst of the best has.
+    /// The best `k` documents, best first.
     fn top(&self, snapshot: &Snapshot, core: &Core, k: usize) -> Result<Vec<Ranked>, Error> {
-        /// Sums in another order differ in the last bits; what is this near to the bound is looked at.
-        const SLACK: f32 = 1.0 - 1e-4;
         if k == 0 {
             return Ok(Vec::new());
         }
+        let phrases = self.phrases(snapshot, core)?;
+        let among = self.plan.is_constrained().then(|| self.plan.tantivy(&core.fields));
+        let unscored = EnableScoring::disabled_from_searcher(&snapshot.searcher);
+        let among = among.map(|query| query.weight(unscored)).transpose()?;
+        let (mut best, mut window) = (Best::new(k), Window::new());
+        let Self { plan, terms, model, .. } = self;
+        let mut segments: Vec<_> =
+            snapshot.searcher.segment_readers().iter().zip(&snapshot.segments).enumerate().collect();
+        // The largest first: it tells how good the best are before the others are read.
+        segments.sort_by_key(|(_, (reader, _))| Reverse(reader.max_doc()));
+        for (ordinal, (reader, segment)) in segments {
+            let source = Source { plan, terms, model, segment, ordinal };
+            let mut sequences = Vec::with_capacity(phrases.len());
+            for (most, variants) in &phrases {
+                let scorers: tantivy::Result<_> = variants.iter().map(|v| v.scorer(reader, 1.0)).collect();
+                sequences.push(Sequence::new(scorers?, *most));
+            }
+            let lists = Lists::open(&source, sequences)?;
+            let among = among.as_ref().map(|weight| weight.scorer(reader, 1.0)).transpose()?;
+            Sweep { source, reader, lists, window: &mut window, best: &mut best }.run(among)?;
+        }
+        Ok(best.into_sorted())
+    }
+
+    /// The phrases that are scored: the most that any page is given for each, and its variants.
+    fn phrases(&self, snapshot: &Snapshot, core: &Core) -> Result<Vec<(f32, Vec<Box<dyn Weight>>)>, Error> {
+        /// More than what rounding may add.
+        const SLACK: f32 = 1.0 + 1e-4;
+        let mut out = Vec::with_capacity(self.plan.phrases.len());
+        if self.model.phrase_weight() == 0.0 || self.plan.phrases.is_empty() {
+            return Ok(out);
+        }
         let provider = self.provider(core);
         let scoring = EnableScoring::enabled_from_statistics_provider(&provider, &snapshot.searcher);
-        let boost =
-            Boost { word: &|word, field| self.model.weight(word, field), phrase: self.model.phrase_weight() };
-        let weight = self.plan.tantivy(&core.fields, Some(&boost)).weight(scoring)?;
-        let phrases = self.phrase_weights(core, scoring)?;
-        let searched = core.fields.searched();
-        let titles = self.plan.titles(&core.fields);
-        let unscored = EnableScoring::disabled_from_searcher(&snapshot.searcher);
-        let titles = titles.map(|query| query.weight(unscored)).transpose()?;
-        let mut best = Best { k, heap: BinaryHeap::new() };
-        for (ordinal, (reader, segment)) in
-            (0u32..).zip(snapshot.searcher.segment_readers().iter().zip(&snapshot.segments))
-        {
-            let scoring = || Scoring::new(&self.model, &self.plan, &phrases, &searched, segment, reader);
-            let offer = |best: &mut Best, doc, score| {
-                best.offer(score, || Ranked {
-                    score,
-                    key: segment.key(doc),
-                    address: DocAddress::new(ordinal, doc),
-                });
-            };
-            // Pages whose title is the query go first, by themselves: they are few, and what they may score beyond all
-            // others would have the others looked at in vain.
-            let named = self.named(titles.as_deref(), reader, segment)?;
-            if !named.is_empty() {
-                let mut exact = scoring()?;
-                for &doc in named.iter().filter(|doc| !reader.is_deleted(**doc)) {
-                    offer(&mut best, doc, exact.score(doc));
-                }
-            }
-            let mut exact = scoring()?;
-            let largest = self.model.largest_factor(segment);
-            let start = best.bound(largest) * SLACK;
-            let mut look = |doc: DocId, most: Score| {
-                let within = most >= best.bound(self.model.largest_factor_of(segment, doc)) * SLACK;
-                if within && !reader.is_deleted(doc) && named.binary_search(&doc).is_err() {
-                    offer(&mut best, doc, exact.score(doc));
-                }
-                best.bound(largest) * SLACK
-            };
-            weight.for_each_pruning(start, reader, &mut look)?;
-        }
-        Ok(best.heap.into_sorted_vec())
-    }
-
-    /// Pages of a segment whose title is the query, in order.
-    fn named(
-        &self,
-        titles: Option<&dyn Weight>,
-        reader: &SegmentReader,
-        segment: &Segment,
-    ) -> Result<Vec<DocId>, Error> {
-        let mut named = Vec::new();
-        if let Some(titles) = titles {
-            titles.for_each_no_score(reader, &mut |docs| {
-                named.extend(docs.iter().filter(|&&doc| self.model.title_is_query(segment, doc)));
-            })?;
-        }
-        Ok(named)
-    }
-
-    fn phrase_weights(
-        &self,
-        core: &Core,
-        scoring: EnableScoring<'_>,
-    ) -> Result<Vec<Vec<Box<dyn Weight>>>, Error> {
-        let mut out = Vec::with_capacity(self.plan.phrases.len());
         for phrase in &self.plan.phrases {
-            let mut variants = Vec::with_capacity(phrase.variants.len());
+            let (mut most, mut variants) = (0f32, Vec::with_capacity(phrase.variants.len()));
             for words in &phrase.variants {
-                let terms = words.iter().map(|w| Term::from_field_text(core.fields.all, w)).collect();
+                let terms: Vec<Term> =
+                    words.iter().map(|w| Term::from_field_text(core.fields.all, w)).collect();
+                let mut idfs = 0.0;
+                for term in &terms {
+                    idfs += idf(provider.doc_freq(term)?, self.statistics.documents);
+                }
+                most = most.max(idfs * (1.0 + K1));
                 variants.push(PhraseQuery::new(terms).weight(scoring)?);
             }
-            out.push(variants);
+            out.push((most * self.model.phrase_weight() * SLACK, variants));
         }
         Ok(out)
     }
@@ -430,7 +341,7 @@ impl Prepared {
 
     /// How many documents match.
     fn count(&self, snapshot: &Snapshot, core: &Core) -> Result<u64, Error> {
-        let query = self.plan.tantivy(&core.fields, None);
+        let query = self.plan.tantivy(&core.fields);
         let weight = query.weight(EnableScoring::disabled_from_searcher(&snapshot.searcher))?;
         let mut n = 0;
         for reader in snapshot.searcher.segment_readers() {
@@ -439,3 +350,7 @@ impl Prepared {
         Ok(n)
     }
 }
+
+#[cfg(test)]
+#[path = "searcher_tests.rs"]
+mod tests;

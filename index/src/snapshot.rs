@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::schema::{Fields, SEARCHED, column};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tantivy::columnar::Column;
+use tantivy::columnar::{Column, ColumnIndex};
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::query::Bm25StatisticsProvider;
 use tantivy::schema::Field;
@@ -44,9 +44,18 @@ impl Segment {
     }
 
     pub(crate) fn key(&self, doc: u32) -> [u8; 16] {
-        let high = self.key_high.first(doc).unwrap_or_default();
-        let low = self.key_low.first(doc).unwrap_or_default();
+        let (high, low) = (value(&self.key_high, doc), value(&self.key_low, doc));
         (u128::from(high) << 64 | u128::from(low)).to_be_bytes()
+    }
+}
+
+/// A document's value in a column; 0 if it has none.
+#[inline]
+pub(crate) fn value(column: &Column<u64>, doc: u32) -> u64 {
+    // A column of which every document has one value, as all are here, need not be asked which.
+    match column.index {
+        ColumnIndex::Full => column.values.get_val(doc),
+        _ => column.first(doc).unwrap_or_default(),
     }
 }
 

@@ -4,7 +4,6 @@
 //! score, whoever holds it.
 
 use crate::schema::{Fields, SEARCHED};
-use crate::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tantivy::query::Bm25StatisticsProvider;
@@ -42,22 +41,6 @@ impl Statistics {
                 *sum = sum.saturating_add(*n);
             }
         }
-    }
-
-    /// Those of a snapshot, for these terms.
-    pub(crate) fn of<'a>(
-        snapshot: &Snapshot,
-        fields: &Fields,
-        terms: impl IntoIterator<Item = &'a str>,
-    ) -> tantivy::Result<Self> {
-        let mut out = Self { documents: snapshot.documents, tokens: snapshot.tokens, ..Self::default() };
-        for term in terms {
-            let n = snapshot.searcher.doc_freq(&Term::from_field_text(fields.all, term))?;
-            out.pages.insert(term.to_owned(), n);
-            let n = snapshot.searcher.doc_freq(&Term::from_field_text(fields.url, term))?;
-            out.urls.insert(term.to_owned(), n);
-        }
-        Ok(out)
     }
 
     /// The mean length of a searched field, by its place in the list of them.
