@@ -118,7 +118,8 @@ impl Scenario for Membership {
         match self.setting {
             Setting::All | Setting::Seen => (Duration::from_secs(300), Duration::from_secs(240)),
             Setting::Many => (Duration::from_secs(180), Duration::from_secs(240)),
-            Setting::Death | Setting::Halved => (Duration::from_secs(120), Duration::ZERO),
+            Setting::Death => (Duration::from_secs(120), Duration::ZERO),
+            Setting::Halved => (Duration::from_secs(85), Duration::ZERO),
             Setting::Idle => (Duration::from_secs(300), Duration::ZERO),
         }
     }
