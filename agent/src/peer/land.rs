@@ -76,8 +76,10 @@ impl<K: Keys> Land<K> {
 
     /// Addresses that nobody asks about any more.
     pub fn take_idle(&mut self, now: Instant) -> Vec<IpAddr> {
-        let idle = self.asked.extract_if(.., |_, (last, _)| now >= *last + IDLE_AFTER);
-        idle.map(|(address, _)| address).collect()
+        let idle = |(_, (last, _)): &(&IpAddr, &(Instant, Instant))| now >= *last + IDLE_AFTER;
+        let idle: Vec<IpAddr> = self.asked.iter().filter(idle).map(|(address, _)| *address).collect();
+        idle.iter().for_each(|address| _ = self.asked.remove(address));
+        idle
     }
 
     /// When the next of these is.

@@ -400,7 +400,7 @@ impl<K: Keys + Clone> Peer<K> {
                 }
                 crawl::Effect::Commit(commit) => {
                     // A permit's commit is about the host that was asked.
-                    let asked = commit.permit.and_then(|_| commit.asked);
+                    let asked = commit.permit.and(commit.asked);
                     self.commits.push_back(asked.map(|host| host.slot()));
                     self.outbox.push(Effect::Crawl(crawl::Effect::Commit(commit)));
                 }

@@ -94,3 +94,18 @@ fn a_slot_that_comes_back_is_read_again() {
     assert!(matches!(out[..], [Effect::LoadFront { level: 2, after: 0, .. }]), "{out:?}");
     assert_eq!(state.hosts().0, 1);
 }
+
+#[test]
+fn what_is_being_read_of_a_slot_that_was_lost_is_waited_for() {
+    let mut state = state(quick());
+    gain(&mut state, "a.test", 2);
+    assert_eq!(pump(&mut state, T), [Effect::LoadHost(host("a.test"))]);
+    state.forget(&slots("a.test"), T, &mut Vec::new());
+    assert_eq!(state.hosts().0, 1);
+    let record = HostRecord { name: "a.test".into(), ..HostRecord::default() };
+    let stored = Input::Stored { host: host("a.test"), record: record.clone(), first_level: 2 };
+    state.handle(T, stored, &mut Vec::new());
+    let loaded = Input::HostLoaded { host: host("a.test"), record: Some(record) };
+    let out = tell(&mut state, T, loaded);
+    assert!(matches!(out[..], [Effect::LoadFront { level: 2, after: 0, .. }]), "{out:?}");
+}

@@ -108,6 +108,12 @@ impl State {
     /// Takes note of what happened. What follows from it is asked for by [`State::pump`].
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Effect>) {
         self.now = now;
+        let answered = match &input {
+            Input::HostLoaded { host, .. }
+            | Input::FrontLoaded { host, .. }
+            | Input::Resolved { host, .. } => Some(*host),
+            _ => None,
+        };
         match input {
             Input::Stored { host, record, first_level } => self.stored(host, &record, first_level, now),
             Input::Gained { host, name, site, level, count, admitted } => {
@@ -134,6 +140,9 @@ impl State {
                 }
             }
             Input::Ended { permit, at, end, remote } => self.ended(permit, at, end, remote, now),
+        }
+        if let (Some(host), false) = (answered, self.leaving.is_empty()) {
+            self.leave(host, now);
         }
     }
 

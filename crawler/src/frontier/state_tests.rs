@@ -62,7 +62,7 @@ pub(super) fn pump(state: &mut State, now: Instant) -> Vec<Effect> {
     out
 }
 
-fn tell(state: &mut State, now: Instant, input: Input) -> Vec<Effect> {
+pub(super) fn tell(state: &mut State, now: Instant, input: Input) -> Vec<Effect> {
     let mut out = Vec::new();
     state.handle(now, input, &mut out);
     state.pump(now, &mut Open, 100, &mut out);
