@@ -262,6 +262,9 @@ fn likeness(snapshot: &Snapshot, ranked: &Ranked, group: bool) -> Likeness {
     }
 }
 
+/// A phrase: the most that any page is given for it, and its variants.
+type Scored = (f32, Vec<Box<dyn Weight>>);
+
 /// A query with all its numbers.
 struct Prepared {
     plan: Plan,
@@ -301,7 +304,7 @@ impl Prepared {
     }
 
     /// The phrases that are scored: the most that any page is given for each, and its variants.
-    fn phrases(&self, snapshot: &Snapshot, core: &Core) -> Result<Vec<(f32, Vec<Box<dyn Weight>>)>, Error> {
+    fn phrases(&self, snapshot: &Snapshot, core: &Core) -> Result<Vec<Scored>, Error> {
         /// More than what rounding may add.
         const SLACK: f32 = 1.0 + 1e-4;
         let mut out = Vec::with_capacity(self.plan.phrases.len());
