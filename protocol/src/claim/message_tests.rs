@@ -32,7 +32,7 @@ fn mint(how: How) -> Signed<Mint> {
 
 fn one_of_each() -> Vec<Message> {
     let ballot = Token { counter: 128, minter: Keyring::numbered(2).own() };
-    let position = Some(Position { token: ballot, seq: 9 });
+    let position = Some(Position { token: ballot, seq: 9, log: 1 });
     let (slot, round, counter) = (slot(7), 1 << 40, 64);
     let parts = vec![
         Part::Prepare { slot, ballot, known: None },

@@ -75,6 +75,6 @@ fn messages_and_records_are_what_they_were() {
     all.push(hex(&links));
     all.push(hex(&sites));
     all.push(hex(&Anchors::from(vec!["word".to_owned()])));
-    let golden = include_str!("golden/replica.hex");
+    let golden = include_str!("replica.hex");
     assert_eq!(all.join("\n"), golden.trim_end());
 }
