@@ -61,6 +61,11 @@ impl Best {
         }
     }
 
+    /// How many more will be taken in, whatever they score.
+    pub(crate) fn room(&self) -> usize {
+        self.k - self.heap.len()
+    }
+
     /// Whether a document that scores no more than this is not among them for sure.
     pub(crate) fn beyond(&self, most: f32) -> bool {
         self.least().is_some_and(|least| most < least)

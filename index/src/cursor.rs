@@ -52,8 +52,10 @@ impl Cursor {
             };
             let Some(last) = docs.last() else { return };
             let n = if *last < end { docs.len() } else { docs.partition_point(|doc| *doc < end) };
-            for (doc, frequency) in docs.iter().zip(frequencies).take(n) {
-                each(*doc, *frequency);
+            if let (Some(docs), Some(frequencies)) = (docs.get(..n), frequencies.get(..n)) {
+                for (doc, frequency) in docs.iter().zip(frequencies) {
+                    each(*doc, *frequency);
+                }
             }
             if n < docs.len() {
                 self.at += n;

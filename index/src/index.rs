@@ -18,8 +18,9 @@ use tantivy::{IndexReader, IndexSettings, ReloadPolicy};
 
 /// An index that is smaller than this is checked whenever it is opened, by default.
 const SMALL_BYTES: u64 = 1 << 30;
-/// URL and title of a page are kept in blocks of this size; each hit shown unpacks one.
-const BLOCK_BYTES: usize = 4096;
+/// URL and title of a page are kept in blocks of this size; each hit shown unpacks one. Of 4 kB they take a ninth less
+/// room, and more than twice as long to read.
+const BLOCK_BYTES: usize = 1024;
 /// Unpacked blocks kept for each segment.
 const CACHED_BLOCKS: usize = 64;
 /// The file in which tantivy lists what belongs to the index.

@@ -24,6 +24,7 @@ pub(crate) struct Source<'a> {
 pub(crate) struct List {
     pub word: usize,
     pub field: usize,
+    /// The longest last.
     pub forms: Vec<Cursor>,
 }
 
@@ -74,6 +75,7 @@ impl Source<'_> {
                 forms.push(Cursor::open(&self.segment.lists[field], info)?);
             }
         }
+        forms.sort_by_key(Cursor::documents);
         Ok((!forms.is_empty()).then_some(List { word, field, forms }))
     }
 

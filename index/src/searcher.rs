@@ -135,8 +135,8 @@ impl Searcher {
         }
         let prepared = self.prepare(&snapshot, query, options, ranking)?;
         let wanted = offset.saturating_add(n).min(MAX_RESULTS);
-        // Some more than are shown, as some will prove to be duplicates.
-        let mut depth = if options.group { wanted + wanted / 2 + 10 } else { wanted };
+        // Some more than are shown, as some will prove to be duplicates; more only if so many do.
+        let mut depth = if options.group { wanted + wanted / 4 + 3 } else { wanted };
         let (ranked, groups) = loop {
             let ranked = prepared.top(&snapshot, &self.core, depth)?;
             let bits = if options.group { ranking.near_duplicate_bits } else { 0 };

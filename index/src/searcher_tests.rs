@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::schema::SEARCHED;
+use crate::score::NOTED_WORDS;
 use crate::settings::Settings;
 use crate::terms::TITLE;
 use crate::{Document, Index};
@@ -9,14 +10,26 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tantivy::postings::Postings;
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocSet, TERMINATED};
+use tantivy::{DocId, DocSet, TERMINATED};
 
-/// Words whose stems differ by language, and some that are stems of others.
+/// The beginning of a word, by its place.
+fn root(place: usize) -> String {
+    let digits = format!("{place}");
+    digits.bytes().fold("wal".to_owned(), |root, digit| {
+        root + ["k", "l", "m", "n", "p", "r", "t", "v", "b", "d"][usize::from(digit - b'0')]
+    })
+}
+
+/// Words whose stems differ by language, and some that are stems of others; the first are the most frequent.
 fn word(rng: &mut ChaCha8Rng) -> String {
     const ENDINGS: [&str; 8] = ["", "s", "ing", "en", "es", "er", "ado", "ation"];
     let place = (1.0 / (1.0 - rng.random::<f64>() * 0.998)) as usize;
-    let root: String = format!("{place}").bytes().map(|digit| char::from(b'k' + (digit - b'0'))).collect();
-    format!("wal{root}{}", ENDINGS[rng.random_range(0..ENDINGS.len())])
+    root(place) + ENDINGS[rng.random_range(0..ENDINGS.len())]
+}
+
+/// More words than are noted for every page.
+fn many() -> String {
+    (1..NOTED_WORDS + 10).map(|place| root(place) + " ").collect()
 }
 
 fn words(rng: &mut ChaCha8Rng, count: usize) -> String {
@@ -29,8 +42,14 @@ fn generated(rng: &mut ChaCha8Rng, pages: u32) -> Index {
     let mut writer = index.writer().unwrap();
     for n in 0..pages {
         let (titled, long) = (rng.random_range(1..5), rng.random_range(1..60));
-        let (title, text) = (words(rng, titled), words(rng, long));
+        let title = words(rng, titled);
         let headings = [if n % 2 == 0 { title.clone() } else { words(rng, 2) }];
+        let text = format!(
+            "{} {} {}",
+            headings[0],
+            words(rng, long),
+            if n % 50 == 0 { many() } else { String::new() }
+        );
         let anchors = [words(rng, 2)];
         let host = ["a.test", "b.test"][usize::from(n % 40 == 0)];
         let mut key = [0; 16];
@@ -68,13 +87,14 @@ fn plainly(prepared: &Prepared, snapshot: &Snapshot, core: &Core) -> Vec<Ranked>
     for (ordinal, (reader, segment)) in
         snapshot.searcher.segment_readers().iter().zip(&snapshot.segments).enumerate()
     {
+        let mut matches = vec![false; reader.max_doc() as usize];
         let mut docs = matching.scorer(reader, 1.0).unwrap();
         while docs.doc() != TERMINATED {
-            let doc = docs.doc();
+            matches[docs.doc() as usize] = true;
             docs.advance();
-            if reader.is_deleted(doc) {
-                continue;
-            }
+        }
+        let sought = |doc: &DocId| matches[*doc as usize] && !reader.is_deleted(*doc);
+        for doc in (0..reader.max_doc()).filter(sought) {
             let frequency = |word: usize, field: usize| {
                 let mut n = 0;
                 for form in &plan.words[word].forms {
@@ -82,6 +102,7 @@ fn plainly(prepared: &Prepared, snapshot: &Snapshot, core: &Core) -> Vec<Ranked>
                     let list =
                         segment.lists[field].read_postings(&term, IndexRecordOption::WithFreqs).unwrap();
                     if let Some(mut list) = list
+                        && list.doc() <= doc
                         && list.seek(doc) == doc
                     {
                         n += list.term_freq();
@@ -137,7 +158,7 @@ fn query(rng: &mut ChaCha8Rng, n: usize) -> String {
         8 => format!("+{} {some} site:b.test", word(rng)),
         9 => format!("{some} OR lang:es {}", word(rng)),
         10 => format!("host:b.test title:{} url:{}", word(rng), word(rng)),
-        _ => format!("{some} {}", words(rng, 60)),
+        _ => format!("{some} {}", many()),
     }
 }
 
@@ -173,7 +194,9 @@ fn compare(seed: u64, pages: u32, queries: usize) -> usize {
         for k in [1, 3, 25, 400] {
             let best = prepared.top(&snapshot, &searcher.core, k).unwrap();
             let (best, right) = (scores(&best), scores(&all[..k.min(all.len())]));
-            assert_eq!(best, right, "seed {seed}, the best {k} for {text:?}");
+            let differ = best.iter().zip(&right).find(|(a, b)| a != b);
+            assert_eq!(differ, None, "seed {seed}, the best {k} for {text:?}");
+            assert_eq!(best.len(), right.len(), "seed {seed}, the best {k} for {text:?}");
         }
     }
     matched
@@ -185,12 +208,12 @@ fn scores(ranked: &[Ranked]) -> Vec<(f32, [u8; 16], DocAddress)> {
 
 #[test]
 fn the_best_are_those_of_the_plainest_search() {
-    let matched: usize = (0..6).map(|seed| compare(seed, 300, 48)).sum();
+    let matched: usize = (0..4).map(|seed| compare(seed, 250, 36)).sum();
     assert!(matched > 10_000, "queries that match little prove little: {matched}");
 }
 
 #[test]
 fn the_best_of_many_windows_are_those_of_the_plainest_search() {
-    let matched = compare(100, 9000, 12);
+    let matched = compare(100, 6000, 12);
     assert!(matched > 5_000, "queries that match little prove little: {matched}");
 }

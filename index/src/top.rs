@@ -53,13 +53,15 @@ impl Sweep<'_> {
             let end = start.saturating_add(documents).min(TERMINATED);
             self.read(start, end, loose);
             let mut least = self.leasts(loose);
-            self.window.candidates(least[1], &mut candidates);
-            // What is looked up in vain many times is better read.
-            while loose > 0 && candidates.len() as u64 * LOOK_UP > self.expected(loose - 1, end - start) {
+            // What would be looked up often, and mostly in vain, is better read.
+            while loose > 0 && self.window.count(least[1]) * LOOK_UP > self.expected(loose - 1, end - start) {
                 loose -= 1;
                 self.window.add(&mut self.lists.all[loose], end, &self.source, None);
                 least = self.leasts(loose);
-                self.window.candidates(least[1], &mut candidates);
+            }
+            self.window.candidates(least[1], &mut candidates);
+            if self.lists.phrases.is_empty() {
+                self.promising_first(&mut candidates);
             }
             for &doc in &candidates {
                 let (sum, found) = self.window.at(doc);
@@ -135,6 +137,16 @@ impl Sweep<'_> {
     /// The same of pages that cannot have all words, and of others.
     fn leasts(&self, loose: usize) -> [f64; 2] {
         [self.least(loose, false, false), self.least(loose, true, false)]
+    }
+
+    /// While any document would be among the best: those with the largest sums first, so that they need not be driven out
+    /// later. Then no list is unread, and those of phrases are none, in which documents have to be looked up in order.
+    fn promising_first(&self, candidates: &mut [DocId]) {
+        let room = self.best.room();
+        if 0 < room && room < candidates.len() {
+            candidates
+                .select_nth_unstable_by(room, |a, b| self.window.at(*b).0.total_cmp(&self.window.at(*a).0));
+        }
     }
 
     /// How many documents of one of the lists of all words are likely to be among so many.

@@ -17,6 +17,8 @@ pub(crate) struct Window {
     found: Box<[Found; SLOTS]>,
     /// Frequencies of a word with several forms; zero between two lists.
     times: Box<[u32; SLOTS]>,
+    /// Slots in which `times` is not.
+    touched: Vec<u16>,
     /// Slots of pages with all words in the title.
     titled: Vec<u16>,
     /// Slots in use, in whole chunks.
@@ -30,6 +32,7 @@ impl Window {
             sums: Box::new([0.0; SLOTS]),
             found: Box::new([Found::default(); SLOTS]),
             times: Box::new([0; SLOTS]),
+            touched: Vec::new(),
             titled: Vec::new(),
             len: 0,
         }
@@ -54,7 +57,7 @@ impl Window {
     }
 
     fn add_if<const TITLED: bool>(&mut self, list: &mut List, end: DocId, source: &Source<'_>, words: usize) {
-        let Self { start, len, sums, found, times, titled } = self;
+        let Self { start, sums, found, times, touched, titled, .. } = self;
         let start = *start;
         let slot = |doc: DocId| doc.wrapping_sub(start) as usize % SLOTS;
         let (norms, grid) = (source.model.norms(list.field), source.model.grid());
@@ -73,19 +76,15 @@ impl Window {
         };
         list.seek(start);
         let mut here = list.forms.iter_mut().filter(|form| form.doc() < end);
-        let Some(first) = here.next() else { return };
-        let Some(second) = here.next() else {
-            return first.each_before(end, |doc, n| {
-                sums[slot(doc)] += value(doc, n);
-                note(slot(doc));
-            });
-        };
-        for form in [first, second].into_iter().chain(here) {
+        let Some(mut last) = here.next() else { return };
+        for next in here {
+            let form = std::mem::replace(&mut last, next);
             form.each_before(end, |doc, n| {
                 let (slot, before) = (slot(doc), times[slot(doc)]);
                 times[slot] = before.saturating_add(n);
                 sums[slot] += value(doc, times[slot]);
                 if before == 0 {
+                    touched.push(slot as u16);
                     note(slot);
                 } else {
                     // Another form was there before this one. Both numbers are of the grid: nothing of it remains.
@@ -93,13 +92,35 @@ impl Window {
                 }
             });
         }
-        times[..*len].fill(0);
+        if touched.is_empty() {
+            return last.each_before(end, |doc, n| {
+                sums[slot(doc)] += value(doc, n);
+                note(slot(doc));
+            });
+        }
+        last.each_before(end, |doc, n| {
+            let (slot, before) = (slot(doc), times[slot(doc)]);
+            sums[slot] += value(doc, before.saturating_add(n));
+            if before == 0 {
+                note(slot);
+            } else {
+                sums[slot] -= value(doc, before);
+            }
+        });
+        for slot in touched.drain(..) {
+            times[usize::from(slot)] = 0;
+        }
     }
 
     /// What was added up for a document.
     pub(crate) fn at(&self, doc: DocId) -> (f64, Found) {
         let slot = doc.wrapping_sub(self.start) as usize % SLOTS;
         (self.sums[slot], self.found[slot])
+    }
+
+    /// How many documents have a sum of at least `least`.
+    pub(crate) fn count(&self, least: f64) -> u64 {
+        self.sums[..self.len].iter().map(|sum| u64::from(*sum >= least)).sum()
     }
 
     /// Puts into `out` the documents that were found and whose sum is at least `least`, and those that were remembered
