@@ -267,7 +267,7 @@ mod tests {
             let one = sum(&all);
             let plain: f64 = all.iter().map(|x| f64::from(*x)).sum();
             prop_assert!((one - plain).abs() <= plain.max(1.0) * 1e-11, "{one} {plain}");
-            all.sort_by(|a, b| (a.to_bits() as u64 ^ seed).wrapping_mul(seed | 1).cmp(&(b.to_bits() as u64 ^ seed).wrapping_mul(seed | 1)));
+            all.sort_by_key(|x| (u64::from(x.to_bits()) ^ seed).wrapping_mul(seed | 1));
             prop_assert_eq!(sum(&all), one);
         }
     }

@@ -112,6 +112,7 @@ fn plainly(prepared: &Prepared, snapshot: &Snapshot, core: &Core) -> Vec<Ranked>
             };
             let mut sum = model.base();
             let (mut has, mut titled) = (vec![false; plan.words.len()], 0);
+            #[expect(clippy::needless_range_loop, reason = "the word's place names its lists too")]
             for word in 0..plan.words.len() {
                 for field in (0..SEARCHED).filter(|field| model.is_read(*field)) {
                     let n = frequency(word, field) as f32;
