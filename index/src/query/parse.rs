@@ -184,7 +184,8 @@ impl<'a> Reader<'a> {
         let atom = match name {
             "site:" => net_name(&value).map(Atom::Site),
             "host:" => net_name(&value).map(Atom::Host),
-            "lang:" => code(&value).map(Atom::Lang),
+            // Whatever punctuation is around it, as in "(lang:es)".
+            "lang:" => code(value.trim_matches(|c| !begins_word(c))).map(Atom::Lang),
             "title:" => tidy(&value).map(Atom::Title),
             _ => tidy(&value).map(Atom::Url),
         };
