@@ -184,8 +184,8 @@ impl<'a> Reader<'a> {
         let atom = match name {
             "site:" => net_name(&value).map(Atom::Site),
             "host:" => net_name(&value).map(Atom::Host),
-            // Whatever punctuation is around it, as in "(lang:es)".
-            "lang:" => code(value.trim_matches(|c| !begins_word(c))).map(Atom::Lang),
+            // Without what follows, as a word: what looks like a field when shown has to be one.
+            "lang:" => code(trimmed_end(&value)).map(Atom::Lang),
             "title:" => tidy(&value).map(Atom::Title),
             _ => tidy(&value).map(Atom::Url),
         };
@@ -201,12 +201,16 @@ impl<'a> Reader<'a> {
 /// A chunk as a word: without the punctuation around it, and without quotes, which it does not begin with. `+` and
 /// `#` at the end belong to `C++` and `C#`.
 fn word(chunk: &str) -> Option<Atom> {
-    let trimmed = chunk.trim_end_matches(|c| !begins_word(c) && c != '+' && c != '#');
-    let trimmed = trimmed.trim_start_matches(|c| !begins_word(c));
+    let trimmed = trimmed_end(chunk).trim_start_matches(|c| !begins_word(c));
     if trimmed.is_empty() {
         return None;
     }
     Some(Atom::Word(if trimmed == "OR" { "or".to_owned() } else { trimmed.replace(QUOTES, "'") }))
+}
+
+/// A chunk without the punctuation after it.
+fn trimmed_end(chunk: &str) -> &str {
+    chunk.trim_end_matches(|c| !begins_word(c) && c != '+' && c != '#')
 }
 
 /// Words in quotes: one space between them, no quotes inside; none if there is no word.
@@ -350,6 +354,7 @@ mod tests {
                 (Occur::Must, vec![Atom::Url("/x/y".into())]),
             ]
         );
+        assert_eq!(clauses("lang:es”"), [(Occur::Must, vec![Atom::Lang("es".into())])]);
         assert_eq!(clauses("site: x"), [(Occur::May, vec![w("site")]), (Occur::May, vec![w("x")])]);
     }
 
