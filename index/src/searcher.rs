@@ -273,6 +273,13 @@ struct Prepared {
     statistics: Arc<Statistics>,
 }
 
+/// A phrase that is scored, in every language searched.
+struct Phrases {
+    /// No page is given more than this for it.
+    most: f32,
+    variants: Vec<Box<dyn Weight>>,
+}
+
 impl Prepared {
     /// The best `k` documents, best first.
     fn top(&self, snapshot: &Snapshot, core: &Core, k: usize) -> Result<Vec<Ranked>, Error> {
@@ -292,7 +299,7 @@ impl Prepared {
         for (ordinal, (reader, segment)) in segments {
             let source = Source { plan, terms, model, segment, ordinal };
             let mut sequences = Vec::with_capacity(phrases.len());
-            for (most, variants) in &phrases {
+            for Phrases { most, variants } in &phrases {
                 let scorers: tantivy::Result<_> = variants.iter().map(|v| v.scorer(reader, 1.0)).collect();
                 sequences.push(Sequence::new(scorers?, *most));
             }
@@ -303,8 +310,8 @@ impl Prepared {
         Ok(best.into_sorted())
     }
 
-    /// The phrases that are scored: the most that any page is given for each, and its variants.
-    fn phrases(&self, snapshot: &Snapshot, core: &Core) -> Result<Vec<Scored>, Error> {
+    /// The phrases that are scored.
+    fn phrases(&self, snapshot: &Snapshot, core: &Core) -> Result<Vec<Phrases>, Error> {
         /// More than what rounding may add.
         const SLACK: f32 = 1.0 + 1e-4;
         let mut out = Vec::with_capacity(self.plan.phrases.len());
@@ -325,7 +332,7 @@ impl Prepared {
                 most = most.max(idfs * (1.0 + K1));
                 variants.push(PhraseQuery::new(terms).weight(scoring)?);
             }
-            out.push((most * self.model.phrase_weight() * SLACK, variants));
+            out.push(Phrases { most: most * self.model.phrase_weight() * SLACK, variants });
         }
         Ok(out)
     }

@@ -112,19 +112,18 @@ fn plainly(prepared: &Prepared, snapshot: &Snapshot, core: &Core) -> Vec<Ranked>
             };
             let mut sum = model.base();
             let (mut has, mut titled) = (vec![false; plan.words.len()], 0);
-            #[expect(clippy::needless_range_loop, reason = "the word's place names its lists too")]
-            for word in 0..plan.words.len() {
+            for (word, has) in has.iter_mut().enumerate() {
                 for field in (0..SEARCHED).filter(|field| model.is_read(*field)) {
                     let n = frequency(word, field) as f32;
                     if n > 0.0 {
-                        has[word] = true;
+                        *has = true;
                         titled += usize::from(field == TITLE);
                         let norm = model.norms(field)[usize::from(segment.lengths[field].fieldnorm_id(doc))];
                         sum += model.on_grid(model.strength(word, field) * (n / (n + norm)));
                     }
                 }
             }
-            for (_, variants) in &phrases {
+            for Phrases { variants, .. } in &phrases {
                 let scores = variants.iter().map(|variant| {
                     let mut scorer = variant.scorer(reader, 1.0).unwrap();
                     if scorer.doc() < doc {

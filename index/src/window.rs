@@ -10,7 +10,7 @@ pub(crate) const SLOTS: usize = 2048;
 /// Sums that are compared at once.
 const CHUNK: usize = 16;
 
-/// Sums of the documents from `start` on. Half of it is the price of a list that is read in vain, half is memory.
+/// What was added up for the documents from `start` on.
 pub(crate) struct Window {
     start: DocId,
     sums: Box<[f64; SLOTS]>,
