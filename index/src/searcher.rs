@@ -262,9 +262,6 @@ fn likeness(snapshot: &Snapshot, ranked: &Ranked, group: bool) -> Likeness {
     }
 }
 
-/// A phrase: the most that any page is given for it, and its variants.
-type Scored = (f32, Vec<Box<dyn Weight>>);
-
 /// A query with all its numbers.
 struct Prepared {
     plan: Plan,
