@@ -106,6 +106,11 @@ fn what_is_being_read_of_a_slot_that_was_lost_is_waited_for() {
     let stored = Input::Stored { host: host("a.test"), record: record.clone(), first_level: 2 };
     state.handle(T, stored, &mut Vec::new());
     let loaded = Input::HostLoaded { host: host("a.test"), record: Some(record) };
-    let out = tell(&mut state, T, loaded);
+    // What was admitted meanwhile is counted first.
+    assert_eq!(tell(&mut state, T, loaded), [Effect::Changed(host("a.test"))]);
+    assert!(state.record(host("a.test")).is_some_and(|record| record.admitted == 1));
+    state.hold(host("a.test"));
+    state.release(host("a.test"));
+    let out = pump(&mut state, T);
     assert!(matches!(out[..], [Effect::LoadFront { level: 2, after: 0, .. }]), "{out:?}");
 }

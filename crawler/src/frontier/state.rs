@@ -141,8 +141,11 @@ impl State {
             }
             Input::Ended { permit, at, end, remote } => self.ended(permit, at, end, remote, now),
         }
-        if let (Some(host), false) = (answered, self.leaving.is_empty()) {
-            self.leave(host, now);
+        if let Some(id) = answered.filter(|id| self.leaving.contains(id)) {
+            if self.hosts.get(&id).is_some_and(|host| host.loaded && host.dirty && host.busy == 0) {
+                out.push(Effect::Changed(id));
+            }
+            self.leave(id, now);
         }
     }
 
