@@ -199,7 +199,6 @@ impl Peer {
             }
             Effect::Lost(slot) => {
                 ctx.log(Happened::Noted(format!("lost {}", slot.number())));
-                self.permits.retain(|permit| permit.slot != slot);
                 self.draining.retain(|draining| *draining != slot);
             }
             Effect::Copy { slot, to } => {
