@@ -140,7 +140,8 @@ impl<W: Write> WarcWriter<W> {
         Ok(self.out)
     }
 
-    /// Writes the record that tells of the file: its name, and words such as `software`, `operator`, `robots`.
+    /// Writes the record that tells of the file: its name, and words such as `software`, `operator`, `robots`. Its length does
+    /// not depend on its date, whole seconds of which are written, also in a compressed file: an index made at another time fits.
     ///
     /// # Errors
     /// [`WriteError::Field`] for a name or word with a control character, [`WriteError::Io`] from the output.
@@ -156,10 +157,15 @@ impl<W: Write> WarcWriter<W> {
             checked("a word of warcinfo", value)?;
             block.push_str(&format!("{name}: {value}\r\n"));
         }
-        let mut head = Head::new("warcinfo", None, date)?;
+        let seconds = Instant(date.0 - date.0 % 1_000_000);
+        let mut head = Head::new("warcinfo", None, seconds)?;
         head.field("WARC-Filename", file_name)?;
         head.field("Content-Type", "application/warc-fields")?;
-        self.write(head, &[block.as_bytes()], 0)
+        let level = self.gzip;
+        self.gzip = level.map(|_| Compression::none());
+        let placed = self.write(head, &[block.as_bytes()], 0);
+        self.gzip = level;
+        placed
     }
 
     /// Writes a response.
