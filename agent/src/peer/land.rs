@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// From one [`claim::Input::Want`] of a slot to the next: a third of how long one counts.
 const WANT_EVERY: Duration = Duration::from_secs(20);
-/// From one [`steward::Input::Want`] of an address to the next.
+/// From one [`steward::Input::Want`] of an address to the next, and from one look at all that hosts wait for to the next.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 /// An address of which nothing was asked for so long is given back.
 const IDLE_AFTER: Duration = Duration::from_secs(20);
@@ -33,8 +33,14 @@ pub(super) struct Land<K> {
     asked: BTreeMap<IpAddr, (Instant, Instant)>,
     wants: BTreeSet<Slot>,
     asks: BTreeMap<IpAddr, Duration>,
-    /// What hosts wait for.
-    missing: BTreeSet<Right>,
+    /// What hosts wait for; of addresses also their delay.
+    missing: BTreeMap<Right, Duration>,
+    /// Claims or windows may be others than when it was last looked whether something of it is there.
+    changed: bool,
+    /// When the next window opens that somebody waits for, of those whose time is known.
+    opening: Option<Instant>,
+    /// When to look next at what hosts wait for, and at what nobody asks about any more.
+    sweep_at: Option<Instant>,
 }
 
 impl<K: Keys> Land<K> {
@@ -48,8 +54,16 @@ impl<K: Keys> Land<K> {
             asked: BTreeMap::new(),
             wants: BTreeSet::new(),
             asks: BTreeMap::new(),
-            missing: BTreeSet::new(),
+            missing: BTreeMap::new(),
+            changed: false,
+            opening: None,
+            sweep_at: None,
         }
+    }
+
+    /// Claims, windows or what is served may have changed.
+    pub fn change(&mut self) {
+        self.changed = true;
     }
 
     fn want(&mut self, slot: Slot, now: Instant) {
@@ -61,6 +75,7 @@ impl<K: Keys> Land<K> {
     }
 
     fn ask(&mut self, address: IpAddr, delay: Duration, now: Instant) {
+        self.sweep_at.get_or_insert(now + ASK_EVERY);
         let (last, told) = self.asked.entry(address).or_insert((now, Instant::ZERO));
         *last = now;
         if now >= *told + ASK_EVERY {
@@ -74,33 +89,59 @@ impl<K: Keys> Land<K> {
         (std::mem::take(&mut self.wants), std::mem::take(&mut self.asks))
     }
 
-    /// Addresses that nobody asks about any more.
-    pub fn take_idle(&mut self, now: Instant) -> Vec<IpAddr> {
+    /// Asks again for what hosts wait for: they have no turn that would. Addresses that nobody asks about any more.
+    pub fn sweep(&mut self, now: Instant) -> Vec<IpAddr> {
+        if self.sweep_at.is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        for (right, delay) in self.missing.clone() {
+            match right {
+                Right::Slot(slot) => self.want(slot, now),
+                Right::Address(address) => self.ask(address, delay, now),
+            }
+        }
         let idle = |(_, (last, _)): &(&IpAddr, &(Instant, Instant))| now >= *last + IDLE_AFTER;
         let idle: Vec<IpAddr> = self.asked.iter().filter(idle).map(|(address, _)| *address).collect();
         idle.iter().for_each(|address| _ = self.asked.remove(address));
+        let nothing = self.missing.is_empty() && self.asked.is_empty();
+        self.sweep_at = (!nothing).then_some(now + ASK_EVERY);
         idle
     }
 
-    /// When the next of these is.
+    /// When there is something to do though nothing happened.
     pub fn deadline(&self) -> Option<Instant> {
-        self.asked.values().map(|(last, _)| *last + IDLE_AFTER).min()
+        [self.sweep_at, self.opening].into_iter().flatten().min()
+    }
+
+    fn miss(&mut self, right: Right, delay: Duration, opens: Option<Instant>, now: Instant) {
+        self.missing.insert(right, delay);
+        self.opening = [self.opening, opens].into_iter().flatten().min();
+        self.sweep_at.get_or_insert(now + ASK_EVERY);
     }
 
     /// What hosts waited for and is there now.
     pub fn take_granted(&mut self, now: Instant) -> Vec<Right> {
-        let there = |right: &Right| match right {
-            Right::Slot(slot) => self.open.contains(slot) && self.lease(*slot, now).is_some(),
-            Right::Address(address) => self.opens(*address, now).is_ok(),
-        };
-        let granted: Vec<Right> = self.missing.iter().filter(|right| there(right)).copied().collect();
+        let opened = self.opening.is_some_and(|at| at <= now);
+        if self.missing.is_empty() || !(opened || std::mem::take(&mut self.changed)) {
+            return Vec::new();
+        }
+        self.opening = None;
+        let mut granted = Vec::new();
+        for right in self.missing.keys() {
+            let there = match right {
+                Right::Slot(slot) => self.open.contains(slot) && self.lease(*slot, now).is_some(),
+                Right::Address(address) => match self.opens(*address, now) {
+                    Ok(_) => true,
+                    Err(opens) => {
+                        self.opening = [self.opening, opens].into_iter().flatten().min();
+                        false
+                    }
+                },
+            };
+            granted.extend(there.then_some(*right));
+        }
         granted.iter().for_each(|right| _ = self.missing.remove(right));
         granted
-    }
-
-    /// Whether anybody waits for something.
-    pub fn is_waited_for(&self) -> bool {
-        !self.missing.is_empty()
     }
 
     fn lease(&self, slot: Slot, now: Instant) -> Option<Instant> {
@@ -118,15 +159,6 @@ impl<K: Keys> Land<K> {
             _ => Err(None),
         }
     }
-
-    /// When a window opens that somebody waits for, of those whose time is known.
-    pub fn opening(&self, now: Instant) -> Option<Instant> {
-        let address = |right: &Right| match right {
-            Right::Address(address) => self.opens(*address, now).err().flatten(),
-            Right::Slot(_) => None,
-        };
-        self.missing.iter().filter_map(address).min()
-    }
 }
 
 impl<K: Keys> Rights for Land<K> {
@@ -142,7 +174,7 @@ impl<K: Keys> Rights for Land<K> {
     ) -> Result<Instant, Right> {
         self.want(slot, now);
         let Some(lease) = self.lease(slot, now) else {
-            self.missing.insert(Right::Slot(slot));
+            self.miss(Right::Slot(slot), Duration::ZERO, None, now);
             return Err(Right::Slot(slot));
         };
         if delay.is_zero() {
@@ -151,8 +183,8 @@ impl<K: Keys> Rights for Land<K> {
         self.ask(address, delay, now);
         match self.opens(address, now) {
             Ok(window) => Ok(window.min(lease)),
-            Err(_) => {
-                self.missing.insert(Right::Address(address));
+            Err(opens) => {
+                self.miss(Right::Address(address), delay, opens, now);
                 Err(Right::Address(address))
             }
         }

@@ -221,7 +221,6 @@ impl<K: Keys + Clone> Peer<K> {
             self.links.deadline().map(|(at, _)| at),
             self.crawl.deadline().map(|(at, _)| at),
             land.deadline(),
-            land.opening(self.now),
         ]
         .into_iter()
         .flatten()

@@ -27,7 +27,7 @@ impl<K: Keys + Clone> Peer<K> {
         if self.crawl.rights().stewards.deadline().is_some_and(|(at, _)| at <= now) {
             self.tell_stewards(steward::Input::Tick);
         }
-        for address in self.crawl.rights().take_idle(now) {
+        for address in self.crawl.rights().sweep(now) {
             self.tell_stewards(steward::Input::Idle(address));
         }
         if self.crawl.deadline().is_some_and(|(at, _)| at <= now) {
@@ -140,6 +140,7 @@ impl<K: Keys + Clone> Peer<K> {
 
     pub(super) fn tell_claims(&mut self, input: claim::Input) {
         let mut out = Vec::new();
+        self.crawl.rights().change();
         self.crawl.rights().claims.handle(self.now, input, &mut out);
         for effect in out {
             match effect {
@@ -255,6 +256,7 @@ impl<K: Keys + Clone> Peer<K> {
         self.slots.of(slot).drain = None;
         self.slots.draining.remove(&slot);
         self.crawl.rights().draining.remove(&slot);
+        self.crawl.rights().change();
         self.tell_stewards(steward::Input::Resume(slot));
     }
 
@@ -311,6 +313,7 @@ impl<K: Keys + Clone> Peer<K> {
         let loading = std::mem::replace(&mut state.loading, false);
         let Some(token) = state.held.filter(|_| loading) else { return };
         self.crawl.rights().open.insert(slot);
+        self.crawl.rights().change();
         self.tell_crawl(crawl::Input::Gained(hosts));
         self.tell_links(links::Input::Held(slot, token));
     }
@@ -355,6 +358,7 @@ impl<K: Keys + Clone> Peer<K> {
 
     pub(super) fn tell_stewards(&mut self, input: steward::Input) {
         let mut out = Vec::new();
+        self.crawl.rights().change();
         self.crawl.rights().stewards.handle(self.now, input, &mut out);
         for effect in out {
             match effect {
@@ -452,10 +456,7 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.renew_offices();
         self.finish_drains();
-        let granted = match self.crawl.rights().is_waited_for() {
-            true => self.crawl.rights().take_granted(now),
-            false => Vec::new(),
-        };
+        let granted = self.crawl.rights().take_granted(now);
         if !granted.is_empty() {
             self.tell_crawl(crawl::Input::Granted(granted));
         }

@@ -109,7 +109,11 @@ impl Check<Machine> for AllFetched {
             let Some(machine) = view.machine(holder) else { continue };
             let pages = web::all().filter(|page| page.host.slot() == slot);
             let lost = pages.filter(|page| !store::is_done(machine.disk, &page.id));
-            missing.extend(lost.map(|page| (holder, store::state(machine.disk, &page.id), page.url)));
+            missing.extend(lost.map(|page| {
+                let stored = store::state(machine.disk, &page.id);
+                let known = machine.node.and_then(|node| node.peer().crawl().host_view(page.host));
+                (holder, format!("{stored}; {known:?}"), page.url)
+            }));
         }
         match missing.first() {
             None => Ok(()),
