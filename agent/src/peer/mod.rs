@@ -101,6 +101,8 @@ pub struct Peer<K> {
     offered: BTreeMap<u64, (Slot, u32)>,
     /// Commits under way, in order: the slot of those that end a permit.
     commits: VecDeque<Option<Slot>>,
+    /// The parts were told what the others found on disk.
+    begun: bool,
     leaving: bool,
     goodbye: bool,
     now: Instant,
@@ -127,6 +129,10 @@ impl<K: Keys + Clone> Peer<K> {
         };
         let chacha = ChaCha8Rng::from_seed;
         let own = keys.own();
+        let heads = start.copies.iter().map(|(record, head)| (record.slot, *head));
+        let claimed = start.claims.iter().map(|(slot, _)| *slot);
+        let logged = start.links.iter().map(|stored| stored.slot).collect();
+        let slots = Slots::new(logged, heads, claimed);
         let first = view::Start {
             description: start.description,
             expects_others: !start.founder,
@@ -143,7 +149,6 @@ impl<K: Keys + Clone> Peer<K> {
         );
         let stewards = steward::State::new(config.steward.clone(), own, chacha(rng()), now, start.shared);
         let copies = replica::State::new(config.replica.clone(), keys, chacha(rng()), now, start.copies);
-        let logged = start.links.iter().map(|stored| stored.slot).collect();
         let links = links::State::new(config.links.clone(), own, chacha(rng()), now, start.links);
         let crawl = Agent::with_rights(config.crawl.clone(), Land::new(claims, stewards), rng());
         Ok(Peer {
@@ -153,7 +158,8 @@ impl<K: Keys + Clone> Peer<K> {
             crawl,
             copies,
             links,
-            slots: Slots::new(logged),
+            slots,
+            begun: false,
             writes: BTreeMap::new(),
             tickets: 0,
             applying: BTreeMap::new(),
@@ -170,6 +176,9 @@ impl<K: Keys + Clone> Peer<K> {
     /// Takes note of what happened, and asks for what follows from it.
     pub fn handle(&mut self, now: Instant, input: Input, outbox: &mut Vec<Effect>) {
         self.now = now.max(self.now);
+        if !std::mem::replace(&mut self.begun, true) {
+            self.resume_slots();
+        }
         match input {
             Input::Tick => self.tick(),
             Input::Received(peer, message) => self.received(peer, message),

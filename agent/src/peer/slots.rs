@@ -64,8 +64,16 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub fn new(interest: BTreeSet<Slot>) -> Slots {
-        Slots { interest, ..Slots::default() }
+    /// As a disk has it: slots whose links wait here, the last change of each copy, and slots of which a claim is known.
+    pub fn new(
+        interest: BTreeSet<Slot>,
+        heads: impl Iterator<Item = (Slot, u64)>,
+        claimed: impl Iterator<Item = Slot>,
+    ) -> Slots {
+        let mut slots = Slots { interest, ..Slots::default() };
+        heads.for_each(|(slot, head)| slots.synced(slot, head));
+        claimed.for_each(|slot| _ = slots.of(slot));
+        slots
     }
 
     pub fn of(&mut self, slot: Slot) -> &mut State {

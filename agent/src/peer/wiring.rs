@@ -35,6 +35,17 @@ impl<K: Keys + Clone> Peer<K> {
         }
     }
 
+    /// Tells each part what the others found on disk: first claims how far copies are, as they go by that when they take up
+    /// what was held.
+    pub(super) fn resume_slots(&mut self) {
+        let slots = self.slots.known();
+        slots.iter().for_each(|slot| self.place(*slot));
+        for slot in slots {
+            self.part(slot);
+            self.reroute(slot);
+        }
+    }
+
     pub(super) fn received(&mut self, peer: PeerKey, message: Message) {
         match message {
             Message::View(message) => self.tell_view(view::Input::Received(peer, message)),

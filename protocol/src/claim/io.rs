@@ -121,7 +121,7 @@ pub enum Effect {
     Gossip(Message),
     /// Write these down, together and synced, in place of what is there.
     Persist(Vec<(Slot, Record)>, Ticket),
-    /// This peer holds by this claim now.
+    /// This peer holds by this claim now. Said again after a start of what it held before.
     Held {
         /// The claim.
         claim: Claim,

@@ -47,6 +47,8 @@ pub struct State<K> {
     announce_at: Instant,
     pub(super) leaving: bool,
     pub(super) forced: u64,
+    /// Held by an earlier process of this peer, and not told yet.
+    resumed: Vec<Slot>,
 }
 
 impl<K: Keys> State<K> {
@@ -94,6 +96,7 @@ impl<K: Keys> State<K> {
             gossip_at: None,
             leaving: false,
             forced: 0,
+            resumed: Vec::new(),
         };
         if found {
             state.found(now, number);
@@ -126,13 +129,32 @@ impl<K: Keys> State<K> {
             let set = place.record.known().filter(|_| established).map(|mint| mint.claim.set.clone());
             let accepted = set.unwrap_or_else(|| vec![me]).into_iter().collect();
             place.lead = Some(Lead { established, accepted, ..Lead::default() });
+            self.resumed.push(slot);
         }
         place.given_at = place.record.given.is_some().then_some(now);
         self.plan(slot, now);
     }
 
+    /// What an earlier process held is held on, if that had caught up by its claim; else who has more must be found out
+    /// again, by a ballot.
+    fn hold_again(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
+        let Some(place) = self.places.get_mut(&slot) else { return };
+        let Some((mint, lead)) = place.record.known().zip(place.lead.as_mut()) else { return };
+        let (token, alone) = (mint.claim.token, mint.claim.set == [self.me]);
+        if lead.established && (alone || place.position.is_some_and(|at| at.token == token)) {
+            out.push(Effect::Held { claim: mint.claim.clone(), from: None });
+        } else if !alone {
+            lead.contested = Some(token);
+            self.plan(slot, now);
+        }
+    }
+
     /// Something happened.
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Effect>) {
+        // Copies say first how far they are.
+        if !matches!(input, Input::Position(..)) {
+            std::mem::take(&mut self.resumed).into_iter().for_each(|slot| self.hold_again(now, slot, out));
+        }
         match input {
             Input::Tick => self.tick(now, out),
             Input::Received(peer, message) => self.received(now, peer, message, out),
