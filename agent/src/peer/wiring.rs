@@ -471,10 +471,18 @@ impl<K: Keys + Clone> Peer<K> {
         if !granted.is_empty() {
             self.tell_crawl(crawl::Input::Granted(granted));
         }
-        if self.leaving && !self.goodbye && self.crawl.rights().claims.left() {
+        if self.leaving && !self.goodbye && self.may_go() {
             self.goodbye = true;
             self.tell_view(view::Input::Leave);
         }
+    }
+
+    /// Who leaves has given all its slots away, its links are with those that hold theirs, and the others can go on without it.
+    fn may_go(&mut self) -> bool {
+        let alone = self.seen.members().all(|(peer, _)| *peer == self.own || !self.seen.is_live(peer));
+        self.crawl.rights().claims.left()
+            && (alone || self.links.behind() == 0)
+            && self.view.can_be_spared(self.now)
     }
 
     /// Stewards are told of leases that were renewed.

@@ -161,11 +161,10 @@ impl<K: Keys> State<K> {
             }
             return;
         }
-        if self.leaving {
-            if let Some(to) = self.heir(slot) {
-                self.drain(now, slot, to, out);
-            }
-            return;
+        if self.leaving
+            && let Some(to) = self.heir(slot)
+        {
+            return self.drain(now, slot, to, out);
         }
         let Some(wish) = self.wish(slot, &view, out) else {
             self.places.entry(slot).or_default().wish = None;
@@ -197,6 +196,7 @@ impl<K: Keys> State<K> {
     /// What should be otherwise with a slot that this peer holds.
     fn wish(&mut self, slot: Slot, view: &View, out: &mut Vec<Effect>) -> Option<Wish> {
         let me = self.me;
+        let stand_in = self.others(view).next().filter(|_| self.leaving);
         let place = self.places.get_mut(&slot)?;
         let set = place.record.known()?.claim.set.clone();
         let keeps = |peer: &PeerKey| set.binary_search(peer).is_ok();
@@ -213,6 +213,9 @@ impl<K: Keys> State<K> {
         let owners = view.owners(slot, self.config.replicas);
         let mut desired: BTreeSet<PeerKey> = owners.as_slice().iter().copied().collect();
         desired.insert(should);
+        if desired.iter().all(|peer| *peer == me || !view.is_live(peer)) {
+            desired.extend(stand_in);
+        }
         let missing: Vec<PeerKey> =
             desired.iter().copied().filter(|peer| !keeps(peer) && *peer != me).collect();
         place.copying.retain(|peer| missing.contains(peer));

@@ -237,10 +237,16 @@ impl<K: Keys> State<K> {
         format!("{:?}", self.places.get(&slot))
     }
 
-    /// True when, after [`Input::Leave`], nothing is left that somebody else of a set could take.
+    /// True when, after [`Input::Leave`], nothing is left that somebody else could take: who keeps no copy yet is given one first.
     pub fn left(&self) -> bool {
-        let free = |slot: &Slot| !self.is_moving(*slot) && (!self.holds(*slot) || self.heir(*slot).is_none());
+        let others = self.view.as_ref().is_some_and(|view| self.others(view).next().is_some());
+        let free = |slot: &Slot| !self.is_moving(*slot) && !(others && self.holds(*slot));
         self.leaving && self.writing.is_empty() && self.places.keys().all(free)
+    }
+
+    /// Members that live, but for this peer.
+    pub(super) fn others<'a>(&'a self, view: &'a View) -> impl Iterator<Item = PeerKey> + 'a {
+        view.members().map(|(peer, _)| *peer).filter(|peer| *peer != self.me && view.is_live(peer))
     }
 
     /// How often this peer took over by force.

@@ -5,7 +5,7 @@ use super::compare::Session;
 use super::io::{Config, Description, Effect, Input, Reason, Ticket};
 use super::message::{Message, News, Stand, Word};
 use super::own::Own;
-use super::primary::{Electors, Primary};
+use super::primary::{Electors, Primary, Voter};
 use super::probe::Prober;
 use super::rumor::{Rumor, Rumors};
 use super::stored::{Key as StoredKey, Stored};
@@ -334,6 +334,15 @@ impl<K: Keys> State<K> {
     }
 
     /// Tells who is there, and that nobody is to look for this peer.
+    /// Whether the others can go on without this peer: there are none, or they are primary when it has said goodbye. Until a
+    /// view has settled to which they belong, they are not.
+    pub fn can_be_spared(&self, now: Instant) -> bool {
+        let own = self.own.peer();
+        let alone = self.view.members().all(|(peer, seen)| *peer == own || seen.status == Status::Down);
+        let voter = |peer: &PeerKey| if *peer == own { Voter::Left } else { self.voter(now, peer) };
+        alone || self.primary.is_primary(voter)
+    }
+
     fn leave(&mut self, out: &mut Vec<Effect>) {
         if let Some(goodbye) = self.own.goodbye(&self.keys) {
             let news = News { goodbyes: vec![goodbye], ..News::default() };

@@ -101,7 +101,12 @@ impl Check<Machine> for AllFetched {
             let [holder] = holders[..] else {
                 let told: Vec<String> = view
                     .running()
-                    .map(|(id, node)| format!("{id}: {}", node.peer().claims().describe(slot)))
+                    .map(|(id, node)| {
+                        let view = node.peer().view();
+                        let (settled, primary) = (view.settled(), view.primary());
+                        let claim = node.peer().claims().describe(slot);
+                        format!("{id} (settled: {settled}, primary: {primary}): {claim}")
+                    })
                     .collect();
                 let what = format!("slot {} is served by {holders:?}; {}", slot.number(), told.join("\n"));
                 return Err(Broken::new(what, holders));

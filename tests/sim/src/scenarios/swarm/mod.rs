@@ -91,6 +91,11 @@ impl Scenario for Swarm {
         }
     }
 
+    /// Until a view has settled without the one that leaves, and those who stay have copies.
+    fn leave_patience(&self) -> Duration {
+        Duration::from_secs(240)
+    }
+
     fn boot(&self, start: &Start) -> Boot {
         let founds = start.id == NodeId(0) && start.incarnation == 0;
         Boot { id: start.id, others: start.first.max(start.id.0), founds: founds && start.how == How::First }
