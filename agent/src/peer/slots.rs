@@ -25,6 +25,8 @@ pub(super) struct State {
     pub loading: bool,
     /// How far claims were told that the copy is.
     pub position: Option<Position>,
+    /// Who is to have a copy, and does not count as a keeper yet.
+    pub learners: BTreeSet<PeerKey>,
     /// Who has a whole copy.
     pub whole: BTreeSet<PeerKey>,
     /// Permits whose pages are not written yet.

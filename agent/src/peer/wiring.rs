@@ -164,9 +164,7 @@ impl<K: Keys + Clone> Peer<K> {
                 claim::Effect::Persist(records, inner) => self.claims_change(records, inner),
                 claim::Effect::Held { claim, from } => self.held(claim, from),
                 claim::Effect::Lost(slot) => self.lost(slot),
-                claim::Effect::Copy { slot, to } => {
-                    self.tell_copies(replica::Input::Copy(slot, vec![to]));
-                }
+                claim::Effect::Copy { slot, to } => self.copy(slot, to),
                 claim::Effect::Drain(slot) => self.drain(slot),
                 claim::Effect::Resume(slot) => self.resume(slot),
                 claim::Effect::Forced(slot) => self.outbox.push(Effect::Forced(slot)),
@@ -232,13 +230,28 @@ impl<K: Keys + Clone> Peer<K> {
     fn held(&mut self, claim: Claim, from: Option<(PeerKey, replica::Position)>) {
         let (slot, token) = (claim.slot, claim.token);
         let state = self.slots.of(slot);
-        (state.part, state.held, state.durable) = (None, Some(token), 0);
-        state.whole.clear();
+        let before = state.held.replace(token);
+        (state.part, state.durable) = (None, 0);
+        if before.is_none() {
+            state.whole.clear();
+            state.learners.clear();
+        }
         self.reroute(slot);
         self.tell_copies(replica::Input::Holding(claim, from));
         if self.serves(slot) {
             self.tell_links(links::Input::Held(slot, token));
         }
+    }
+
+    /// One peer more is to have a copy of a slot held here; copies are told of all that are to have one and do not count yet.
+    fn copy(&mut self, slot: Slot, to: PeerKey) {
+        let owners = self.seen.owners(slot, self.config.claim.replicas);
+        let kept = self.crawl.rights().claims.claim(slot).map(|(mint, _)| mint.claim.set.clone());
+        let learners = &mut self.slots.of(slot).learners;
+        learners.retain(|peer| owners.contains(peer) && !kept.iter().flatten().any(|kept| kept == peer));
+        learners.insert(to);
+        let all = learners.iter().copied().collect();
+        self.tell_copies(replica::Input::Copy(slot, all));
     }
 
     fn lost(&mut self, slot: Slot) {
@@ -301,8 +314,7 @@ impl<K: Keys + Clone> Peer<K> {
                 replica::Effect::MemberFull(slot, peer) => {
                     self.outbox.push(Effect::MemberFull(slot, peer));
                 }
-                // A holder that was succeeded hears of it by its next renewal.
-                replica::Effect::Stale(..) => {}
+                replica::Effect::Later(slot, token) => self.tell_claims(claim::Input::Later(slot, token)),
                 replica::Effect::Misbehaved(peer, fault) => self.misbehaved(peer, &fault),
             }
         }

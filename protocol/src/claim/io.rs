@@ -1,5 +1,6 @@
 //! What claims are told, what they ask for, and how often and how long.
 
+use super::Token;
 use super::message::Message;
 use super::proof::Fault;
 use super::record::Record;
@@ -98,6 +99,8 @@ pub enum Input {
     Position(Slot, Position),
     /// This peer's copy has what [`Effect::Held`] named.
     CaughtUp(Slot),
+    /// Somebody speaks of a slot by this token. Nobody is believed for more than a question.
+    Later(Slot, Token),
     /// These peers have a whole copy.
     Whole(Slot, BTreeSet<PeerKey>),
     /// No permit is left there: the last has ended, or its time has passed.

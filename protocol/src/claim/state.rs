@@ -166,6 +166,12 @@ impl<K: Keys> State<K> {
             Input::CaughtUp(slot) => {
                 self.known(slot, |place| place.lead.iter_mut().for_each(|lead| lead.from = None));
             }
+            Input::Later(slot, token) => {
+                let known = self.places.get(&slot).and_then(|place| place.record.token());
+                if self.is_slot(slot) && known < Some(token) {
+                    self.say(token.minter, Part::Ask(slot));
+                }
+            }
             Input::Whole(slot, peers) => {
                 self.known(slot, |place| place.whole = peers);
                 self.plan(slot, now);

@@ -1,7 +1,7 @@
 //! A member's part: taking the holder's changes in order, acknowledging what is on disk, comparing when there is a gap.
 
 use super::copy::{Role, Then};
-use super::io::{Answer, Read};
+use super::io::{Answer, Effect, Read};
 use super::item::{Item, Position, Root};
 use super::message::{Part, Why};
 use super::serve::Reading;
@@ -67,6 +67,7 @@ impl<K: Keys> State<K> {
     /// Whether a peer may act as the slot's holder by this token; if not, it is told why.
     fn is_holder(&mut self, peer: PeerKey, slot: Slot, token: Token) -> bool {
         let Some(copy) = self.copies.get(&slot) else {
+            self.out.push(Effect::Later(slot, token));
             self.refuse(peer, slot, 0, Why::NotReady);
             return false;
         };
@@ -78,6 +79,9 @@ impl<K: Keys> State<K> {
             _ if self.member_of(slot).is_some_and(|claim| claim.token == token) => true,
             // It may be ahead of what we were told.
             _ => {
+                if copy.claim().is_none_or(|claim| claim.token < token) {
+                    self.out.push(Effect::Later(slot, token));
+                }
                 self.refuse(peer, slot, 0, Why::NotReady);
                 false
             }

@@ -175,7 +175,7 @@ impl<K: Keys> State<K> {
         let Some(copy) = self.copies.get_mut(&slot) else { return };
         let Some(known) = copy.claim().map(|claim| claim.token) else { return };
         if token > known {
-            self.out.push(Effect::Stale(slot, token));
+            self.out.push(Effect::Later(slot, token));
             return self.release_stale(slot, token);
         }
         // It spoke to an earlier token of ours: what was sent by that one is not acknowledged.

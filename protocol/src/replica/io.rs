@@ -172,8 +172,8 @@ pub enum Effect {
     Whole(Slot, PeerKey),
     /// This peer's disk is full: the slot has a copy less than it should.
     MemberFull(Slot, PeerKey),
-    /// A member knows a higher token than ours: claims should look.
-    Stale(Slot, Token),
+    /// Somebody speaks by a later token than that of the claim known here: claims should ask whose it is.
+    Later(Slot, Token),
     /// A peer did what no honest one does.
     Misbehaved(PeerKey, Fault),
 }

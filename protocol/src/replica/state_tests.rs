@@ -278,7 +278,7 @@ fn who_promised_a_higher_token_acknowledges_nothing_by_a_lesser_one() {
     }
     net.run(5);
     assert_eq!(net.durable(), 0, "though all have it");
-    assert!(net.has(|effect| *effect == Effect::Stale(slot(), token)));
+    assert!(net.has(|effect| *effect == Effect::Later(slot(), token)));
 }
 
 #[test]

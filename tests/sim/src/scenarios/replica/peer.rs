@@ -442,7 +442,7 @@ impl Peer {
                 self.tell(ctx, (slot, 2, peer), Word::Whole { slot, token, peer });
             }
             Effect::Misbehaved(peer, fault) => ctx.log(Happened::Accuses(peer, fault)),
-            Effect::MemberFull(..) | Effect::Stale(..) => {}
+            Effect::MemberFull(..) | Effect::Later(..) => {}
         }
     }
 

@@ -5,8 +5,9 @@ use super::{Happened, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
 use anthill_protocol::key::HostId;
+use anthill_protocol::peer::PeerKey;
 use anthill_protocol::time::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -130,6 +131,47 @@ impl Check<Machine> for AllFetched {
                 Err(Broken::new(what, [*holder]))
             }
         }
+    }
+}
+
+/// In the end all running peers see one view, and each slot lies, the same everywhere, on those who should keep it.
+pub(super) struct AllCopied;
+
+impl Check<Machine> for AllCopied {
+    fn name(&self) -> &'static str {
+        "all-copied"
+    }
+
+    fn at_end(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
+        let running: Vec<(NodeId, &Machine)> = view.running().collect();
+        let live: BTreeSet<PeerKey> = running.iter().map(|(_, node)| node.key()).collect();
+        for (id, node) in &running {
+            let seen = node.peer().view();
+            let believed: BTreeSet<PeerKey> =
+                seen.members().map(|(peer, _)| *peer).filter(|peer| seen.is_live(peer)).collect();
+            if believed != live {
+                return Err(Broken::new(format!("{id} sees {believed:?} and there are {live:?}"), [*id]));
+            }
+        }
+        for slot in web::slots() {
+            let Some((id, holder)) = running.iter().find(|(_, node)| node.peer().serves(slot)) else { continue };
+            let Some((mint, _)) = holder.peer().claims().claim(slot) else { continue };
+            let wanted = live.len().min(anthill_protocol::claim::DEFAULT_REPLICAS);
+            let set = &mint.claim.set;
+            if set.len() != wanted || set.iter().any(|peer| !live.contains(peer)) {
+                let claim = holder.peer().claims().describe(slot);
+                let what = format!("slot {} of {id} is kept by {set:?} of {live:?}: {claim}", slot.number());
+                return Err(Broken::new(what, [*id]));
+            }
+            let items = |id: NodeId| view.machine(id).map(|machine| store::items(machine.disk, slot));
+            let ours = items(*id);
+            let other = running.iter().filter(|(_, node)| set.contains(&node.key()));
+            if let Some((other, _)) = other.into_iter().find(|(other, _)| items(*other) != ours) {
+                let what = format!("slot {} is another at {other} than at {id}", slot.number());
+                return Err(Broken::new(what, [*id, *other]));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -108,6 +108,7 @@ impl Scenario for Swarm {
             Box::new(checks::Honest),
             Box::new(checks::Once { most, fetched: BTreeMap::new(), again: 0 }),
             Box::new(checks::AllFetched),
+            Box::new(checks::AllCopied),
         ]
     }
 
