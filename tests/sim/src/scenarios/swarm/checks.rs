@@ -4,6 +4,7 @@ use super::node::{HOST_DELAY, IP_DELAY, Machine};
 use super::{Happened, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
+use anthill_protocol::claim::DEFAULT_REPLICAS;
 use anthill_protocol::key::HostId;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::time::Instant;
@@ -156,11 +157,18 @@ impl Check<Machine> for AllCopied {
         for slot in web::slots() {
             let Some((id, holder)) = running.iter().find(|(_, node)| node.peer().serves(slot)) else { continue };
             let Some((mint, _)) = holder.peer().claims().claim(slot) else { continue };
-            let wanted = live.len().min(anthill_protocol::claim::DEFAULT_REPLICAS);
+            let seen = holder.peer().view();
+            let owners = seen.owners(slot, DEFAULT_REPLICAS);
+            // A copy is placed anew when its keeper is gone, not when it is down.
+            let should = owners.as_slice().iter().copied().filter(|peer| live.contains(peer));
+            let mut should: Vec<PeerKey> = should.chain([holder.key()]).collect();
+            should.sort_unstable();
+            should.dedup();
             let set = &mint.claim.set;
-            if set.len() != wanted || set.iter().any(|peer| !live.contains(peer)) {
-                let claim = holder.peer().claims().describe(slot);
-                let what = format!("slot {} of {id} is kept by {set:?} of {live:?}: {claim}", slot.number());
+            let kept: Vec<PeerKey> = set.iter().copied().filter(|peer| live.contains(peer)).collect();
+            if kept != should {
+                let (claim, number) = (holder.peer().claims().describe(slot), slot.number());
+                let what = format!("slot {number} of {id} is kept by {kept:?}, not by {should:?}: {claim}");
                 return Err(Broken::new(what, [*id]));
             }
             let items = |id: NodeId| view.machine(id).map(|machine| store::items(machine.disk, slot));

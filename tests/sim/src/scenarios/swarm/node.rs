@@ -25,6 +25,8 @@ use std::time::Duration;
 const KEY: &[u8] = b"key";
 /// From one try to find others to the next.
 const LOOKING: Duration = Duration::from_secs(5);
+/// For what was said last to be sent.
+const FLUSH: Duration = Duration::from_secs(1);
 /// The crawl that all know.
 const CRAWL: CrawlId = CrawlId(1);
 /// Between the end of a response and the next request of its host.
@@ -58,6 +60,7 @@ enum Later {
     Tell(Box<Input>),
     Send(Permit),
     Answer(PermitId, String),
+    End,
 }
 
 /// One process.
@@ -77,7 +80,10 @@ pub struct Machine {
     look_at: Instant,
     begun: bool,
     key_written: bool,
+    /// It has said goodbye.
     left: bool,
+    /// And that has been sent.
+    ended: bool,
     stopped: bool,
     slots: Vec<Slot>,
 }
@@ -212,7 +218,10 @@ impl Machine {
                 self.stopped = true;
                 ctx.log(Happened::Twin);
             }
-            Effect::Left => self.left = true,
+            Effect::Left => {
+                self.left = true;
+                self.at(ctx.now() + FLUSH, Later::End);
+            }
             Effect::Misbehaved(peer, what) => ctx.log(Happened::Accuses(peer, what)),
             Effect::LinksSent(..) | Effect::LinksReplay(_) | Effect::Slow(_) | Effect::MemberFull(..) => {}
         }
@@ -417,6 +426,7 @@ impl Node for Machine {
             begun: false,
             key_written: kept.is_some(),
             left: false,
+            ended: false,
             stopped: false,
             slots,
         }
@@ -454,6 +464,7 @@ impl Node for Machine {
                 Later::Tell(input) => self.tell(ctx, *input),
                 Later::Send(permit) => self.fetch(ctx, permit),
                 Later::Answer(id, url) => self.answer(ctx, id, &url),
+                Later::End => self.ended = true,
             }
         }
         self.tell(ctx, Input::Tick);
@@ -519,6 +530,6 @@ impl Node for Machine {
     }
 
     fn left(&self) -> bool {
-        self.left || self.stopped
+        self.stopped || self.ended
     }
 }
