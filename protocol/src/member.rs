@@ -83,6 +83,8 @@ pub struct MemberRecord {
     pub tokens: u16,
     /// When `tokens` last changed, by its own clock; also across generations.
     pub tokens_changed_at: Instant,
+    /// Whether it is about to say goodbye: nothing is placed on it any more.
+    pub leaving: bool,
 }
 
 /// How a record compares with the one known.
@@ -145,7 +147,7 @@ pub enum MemberError {
 
 impl Versioned for MemberRecord {
     const VERSION: u8 = 1;
-    // The longest takes 359: key 32, two counters of 9, list 1 + 8 × (1 + 32), flag 1, tokens 3, time 9, and some room.
+    // The longest takes 360: key 32, two counters of 9, list 1 + 8 × (1 + 32), two flags, tokens 3, time 9, and some room.
     const LIMIT: usize = 512;
 }
 
@@ -160,7 +162,8 @@ impl Signable for MemberRecord {
 impl MemberRecord {
     /// The first record of a peer's first generation, at `now`.
     pub fn first(peer: PeerKey, addresses: Vec<Address>, dialable: bool, tokens: u16, now: Instant) -> Self {
-        MemberRecord { peer, generation: 0, sequence: 0, addresses, dialable, tokens, tokens_changed_at: now }
+        let (generation, sequence, tokens_changed_at, leaving) = (0, 0, now, false);
+        MemberRecord { peer, generation, sequence, addresses, dialable, tokens, tokens_changed_at, leaving }
     }
 
     /// Who it is about.

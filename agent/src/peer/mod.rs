@@ -103,6 +103,7 @@ pub struct Peer<K> {
     commits: VecDeque<Option<Slot>>,
     /// The parts were told what the others found on disk.
     begun: bool,
+    description: view::Description,
     leaving: bool,
     goodbye: bool,
     now: Instant,
@@ -133,8 +134,9 @@ impl<K: Keys + Clone> Peer<K> {
         let claimed = start.claims.iter().map(|(slot, _)| *slot);
         let logged = start.links.iter().map(|stored| stored.slot).collect();
         let slots = Slots::new(logged, heads, claimed);
+        let description = start.description;
         let first = view::Start {
-            description: start.description,
+            description: description.clone(),
             expects_others: !start.founder,
             stored: start.view,
         };
@@ -160,6 +162,7 @@ impl<K: Keys + Clone> Peer<K> {
             links,
             slots,
             begun: false,
+            description,
             writes: BTreeMap::new(),
             tickets: 0,
             applying: BTreeMap::new(),

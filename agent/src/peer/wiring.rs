@@ -81,6 +81,8 @@ impl<K: Keys + Clone> Peer<K> {
 
     pub(super) fn leave(&mut self) {
         self.leaving = true;
+        self.description.leaving = true;
+        self.tell_view(view::Input::Describe(self.description.clone()));
         self.tell_claims(claim::Input::Leave);
     }
 

@@ -144,7 +144,7 @@ impl<K: Keys> State<K> {
     pub(super) fn heir(&self, slot: Slot) -> Option<PeerKey> {
         let view = self.view.as_ref()?;
         let set = &self.places.get(&slot)?.record.known()?.claim.set;
-        let fit = |peer: &PeerKey| *peer != self.me && set.contains(peer) && view.is_live(peer);
+        let fit = |peer: &PeerKey| *peer != self.me && set.contains(peer) && view.stays(peer);
         let owners = view.owners(slot, self.config.replicas);
         let first = view.should_hold(slot, self.config.replicas);
         first.into_iter().chain(owners.as_slice().iter().copied()).chain(set.iter().copied()).find(fit)
@@ -155,7 +155,7 @@ impl<K: Keys> State<K> {
         let Some(view) = self.view.clone() else { return };
         let Some(lead) = self.places.get(&slot).and_then(|place| place.lead.as_ref()) else { return };
         if let Some(to) = lead.drain {
-            if !view.is_live(&to) {
+            if !view.stays(&to) {
                 self.undrain(slot, out);
                 self.plan(slot, now);
             }
@@ -178,7 +178,7 @@ impl<K: Keys> State<K> {
         };
         place.wish = Some((wish.clone(), since));
         let due = since + self.config.debounce;
-        if now < due && !by_hand {
+        if now < due && !by_hand && !self.leaving {
             return self.plan(slot, due);
         }
         match wish {
@@ -196,12 +196,11 @@ impl<K: Keys> State<K> {
     /// What should be otherwise with a slot that this peer holds.
     fn wish(&mut self, slot: Slot, view: &View, out: &mut Vec<Effect>) -> Option<Wish> {
         let me = self.me;
-        let stand_in = self.others(view).next().filter(|_| self.leaving);
         let place = self.places.get_mut(&slot)?;
         let set = place.record.known()?.claim.set.clone();
         let keeps = |peer: &PeerKey| set.binary_search(peer).is_ok();
         if let Some(to) = place.give_to {
-            if keeps(&to) && view.is_live(&to) && to != me {
+            if keeps(&to) && view.stays(&to) && to != me {
                 return Some(Wish::Holder(to));
             }
             place.give_to = None;
@@ -213,9 +212,6 @@ impl<K: Keys> State<K> {
         let owners = view.owners(slot, self.config.replicas);
         let mut desired: BTreeSet<PeerKey> = owners.as_slice().iter().copied().collect();
         desired.insert(should);
-        if desired.iter().all(|peer| *peer == me || !view.is_live(peer)) {
-            desired.extend(stand_in);
-        }
         let missing: Vec<PeerKey> =
             desired.iter().copied().filter(|peer| !keeps(peer) && *peer != me).collect();
         place.copying.retain(|peer| missing.contains(peer));
@@ -270,7 +266,7 @@ impl<K: Keys> State<K> {
         let Some((give, token)) = place.record.given.as_ref().zip(place.record.token()) else { return };
         let to = give.body().to;
         let waiting = place.given_at.is_some_and(|at| now < at + self.config.give_patience);
-        if waiting && self.view.as_ref().is_none_or(|view| view.is_live(&to)) {
+        if waiting && self.view.as_ref().is_none_or(|view| view.stays(&to)) {
             if place.is_durable() {
                 return self.given(now, slot, token);
             }

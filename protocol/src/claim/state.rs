@@ -243,16 +243,13 @@ impl<K: Keys> State<K> {
         format!("{:?}", self.places.get(&slot))
     }
 
-    /// True when, after [`Input::Leave`], nothing is left that somebody else could take: who keeps no copy yet is given one first.
+    /// True when, after [`Input::Leave`], nothing is left that somebody who stays could take: who keeps no copy yet is given
+    /// one first.
     pub fn left(&self) -> bool {
-        let others = self.view.as_ref().is_some_and(|view| self.others(view).next().is_some());
+        let stays = |view: &View| view.members().any(|(peer, _)| *peer != self.me && view.stays(peer));
+        let others = self.view.as_ref().is_some_and(|view| stays(view));
         let free = |slot: &Slot| !self.is_moving(*slot) && !(others && self.holds(*slot));
         self.leaving && self.writing.is_empty() && self.places.keys().all(free)
-    }
-
-    /// Members that live, but for this peer.
-    pub(super) fn others<'a>(&'a self, view: &'a View) -> impl Iterator<Item = PeerKey> + 'a {
-        view.members().map(|(peer, _)| *peer).filter(|peer| *peer != self.me && view.is_live(peer))
     }
 
     /// How often this peer took over by force.

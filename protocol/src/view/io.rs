@@ -117,6 +117,8 @@ pub struct Description {
     pub dialable: bool,
     /// Its share of the work. A change within an hour of the last one waits.
     pub tokens: u16,
+    /// Whether it is about to say goodbye, so that nothing is placed on it any more.
+    pub leaving: bool,
 }
 
 /// Names a write.

@@ -83,6 +83,7 @@ impl Own {
         let mut next = MemberRecord {
             addresses: self.wanted.addresses.clone(),
             dialable: self.wanted.dialable,
+            leaving: self.wanted.leaving,
             ..record.clone()
         };
         if next.tokens != self.wanted.tokens && now >= next.tokens_changed_at + MIN_TOKEN_INTERVAL {

@@ -18,7 +18,7 @@ fn s(seconds: u64) -> Duration {
 fn description(n: u64) -> Description {
     let ip = IpAddr::V4(Ipv4Addr::new(192, 0, 2, n as u8));
     let address = Address::Direct { ip, port: 4_000, transport: Transport::Tcp };
-    Description { addresses: vec![address], dialable: true, tokens: 64 }
+    Description { addresses: vec![address], dialable: true, tokens: 64, leaving: false }
 }
 
 fn config() -> Config {

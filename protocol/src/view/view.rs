@@ -31,9 +31,9 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct View {
     members: BTreeMap<PeerKey, Seen>,
-    /// Of all members, those that are down included: who should keep copies.
+    /// Of all members that do not leave, those that are down included: who should keep copies.
     all: Placement,
-    /// Of those that are not down, if any is.
+    /// Of those of them that are not down, if any is.
     live: Option<Placement>,
     settled: bool,
     primary: bool,
@@ -54,6 +54,7 @@ impl View {
     fn build(members: BTreeMap<PeerKey, Seen>, settled: bool, primary: bool, before: Option<&View>) -> View {
         let placement = |before: Option<&Placement>, down: bool| {
             let counted = members.values().filter(|seen| down || seen.status != Status::Down);
+            let counted = counted.filter(|seen| !seen.record.leaving);
             let counted = counted.map(|seen| Member::from(&*seen.record));
             match before {
                 Some(before) => before.updated(counted),
@@ -86,6 +87,11 @@ impl View {
         matches!(self.status(peer), Some(Status::Alive | Status::Suspect))
     }
 
+    /// Whether a peer is a member, not down, and not about to say goodbye.
+    pub fn stays(&self, peer: &PeerKey) -> bool {
+        self.is_live(peer) && self.members.get(peer).is_some_and(|seen| !seen.record.leaving)
+    }
+
     /// Whether this peer may hold slots: it knows as much as its neighbours.
     pub fn settled(&self) -> bool {
         self.settled
@@ -96,7 +102,7 @@ impl View {
         self.primary
     }
 
-    /// Who should keep a slot: its owners among all members, those that are down included.
+    /// Who should keep a slot: its owners among all members that do not leave, those that are down included.
     pub fn owners(&self, slot: Slot, r: usize) -> Owners {
         self.all.owners(slot, r)
     }

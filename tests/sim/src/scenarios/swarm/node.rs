@@ -93,6 +93,10 @@ fn address(of: NodeId) -> Address {
     Address::Direct { ip: IpAddr::V4(Ipv4Addr::new(10, a, b, c)), port: 4_000, transport: Transport::Tcp }
 }
 
+fn description(of: NodeId) -> view::Description {
+    view::Description { addresses: vec![address(of)], dialable: true, tokens: 64, leaving: false }
+}
+
 fn config() -> peer::Config {
     let slots = web::slots();
     let frontier = frontier::Config {
@@ -398,7 +402,7 @@ impl Node for Machine {
             Some((slot, decode::<claim::Record>(bytes).ok()?))
         });
         let start = Start {
-            description: view::Description { addresses: vec![address(boot.id)], dialable: true, tokens: 64 },
+            description: description(boot.id),
             founder: boot.founds,
             view: disk.range(b"v").filter_map(|(_, bytes)| decode(bytes).ok()).collect(),
             claims: claims.collect(),

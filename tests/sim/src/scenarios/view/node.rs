@@ -224,7 +224,8 @@ impl Node for Member {
         let stored = disk.range(b"").filter(|(key, _)| *key != KEY);
         let mut stored: Vec<Stored> =
             stored.map(|(_, bytes)| decode(bytes).expect("what was written")).collect();
-        let description = Description { addresses: vec![address(boot.id)], dialable: true, tokens: 64 };
+        let addresses = vec![address(boot.id)];
+        let description = Description { addresses, dialable: true, tokens: 64, leaving: false };
         if boot.variant == Variant::OneGeneration && kept.is_none() {
             let record = MemberRecord::first(keys.own(), Vec::new(), false, 64, now);
             stored.push(Stored::Own { record, reserved: 0 });
