@@ -5,7 +5,7 @@ use super::message::{Message, Part, Run};
 use super::place::{After, Lead, Place};
 use super::proof::{Fault, How, Mint, Root};
 use super::record::Record;
-use super::{Claim, Token};
+use super::{Claim, FORCE_JUMP, Token};
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
@@ -166,12 +166,7 @@ impl<K: Keys> State<K> {
             Input::CaughtUp(slot) => {
                 self.known(slot, |place| place.lead.iter_mut().for_each(|lead| lead.from = None));
             }
-            Input::Later(slot, token) => {
-                let known = self.places.get(&slot).and_then(|place| place.record.token());
-                if self.is_slot(slot) && known < Some(token) {
-                    self.say(token.minter, Part::Ask(slot));
-                }
-            }
+            Input::Later(slot, token) => self.later(now, slot, token),
             Input::Whole(slot, peers) => {
                 self.known(slot, |place| place.whole = peers);
                 self.plan(slot, now);
@@ -255,6 +250,23 @@ impl<K: Keys> State<K> {
     /// How often this peer took over by force.
     pub fn forced(&self) -> u64 {
         self.forced
+    }
+
+    /// A token is in use that is later than the claim known here. A holder needs a higher one to be acknowledged by all;
+    /// anybody else asks whose it is.
+    fn later(&mut self, now: Instant, slot: Slot, token: Token) {
+        let me = self.me;
+        let known = self.places.get(&slot).and_then(|place| place.record.token());
+        if !self.is_slot(slot) || known >= Some(token) {
+            return;
+        }
+        self.say(token.minter, Part::Ask(slot));
+        let within = known.is_some_and(|known| token.counter < known.counter + FORCE_JUMP / 2);
+        let own = self.places.get_mut(&slot).filter(|place| within && place.is_own(&me));
+        if let Some(lead) = own.and_then(|place| place.lead.as_mut()).filter(|lead| lead.established) {
+            lead.contested = lead.contested.max(Some(token));
+            self.plan(slot, now);
+        }
     }
 
     fn known(&mut self, slot: Slot, change: impl FnOnce(&mut Place)) {

