@@ -59,8 +59,13 @@ fn a_claim_is_shown_to_nobody_before_it_is_on_disk() {
 }
 
 #[test]
+fn an_answer_before_the_disk_has_it_is_found() {
+    safety_fails(Variant::AnswersBeforeSync, 0..10);
+}
+
+#[test]
 fn a_lease_forgotten_at_a_restart_is_found() {
-    safety_fails(Variant::ForgetsLease, 0..30);
+    safety_fails(Variant::ForgetsLease, 0..40);
 }
 
 #[test]
@@ -70,10 +75,10 @@ fn a_slot_given_away_with_permits_out_is_found() {
 
 #[test]
 fn a_lease_counted_from_the_answer_is_found() {
-    safety_fails(Variant::CountsFromAnswer, 0..100);
+    safety_fails(Variant::CountsFromAnswer, 0..45);
 }
 
 #[test]
 fn a_change_that_does_not_ask_the_old_set_is_found() {
-    safety_fails(Variant::ForgetsOldSet, 0..20);
+    safety_fails(Variant::ForgetsOldSet, 0..30);
 }

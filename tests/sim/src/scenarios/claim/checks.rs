@@ -1,8 +1,8 @@
 //! What must hold of claims.
 
 use super::config;
-use super::node::{Happened, Peer, Permit};
-use crate::check::{Broken, Check, View};
+use super::node::{Happened, Peer, Permit, stored};
+use crate::check::{Broken, Check, Machine, View};
 use crate::node::NodeId;
 use anthill_protocol::claim::{Root, Token};
 use anthill_protocol::key::Slot;
@@ -60,9 +60,27 @@ impl Check<Peer> for TokensRise {
     }
 }
 
-/// A member answers nothing below what it has answered.
+/// A member answers nothing below what it has answered, and finds it on its disk when it starts again.
 #[derive(Default)]
-pub struct PromisesKept(BTreeMap<(PeerKey, Slot), Token>);
+pub struct PromisesKept {
+    answered: BTreeMap<(PeerKey, Slot), Token>,
+    /// How often each machine had been started when it was last looked at.
+    starts: BTreeMap<NodeId, u32>,
+}
+
+impl PromisesKept {
+    fn after_start(&self, machine: &Machine<'_, Peer>, me: PeerKey) -> Result<(), Broken> {
+        for slot in config().slots {
+            let Some(answered) = self.answered.get(&(me, slot)) else { continue };
+            let promised = stored(machine.disk, slot).and_then(|record| record.promised);
+            if promised < Some(*answered) {
+                let what = format!("{me} has {promised:?} of {} on disk, after {answered:?}", slot.number());
+                return Err(Broken::new(what, [machine.id]));
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Check<Peer> for PromisesKept {
     fn name(&self) -> &'static str {
@@ -70,9 +88,15 @@ impl Check<Peer> for PromisesKept {
     }
 
     fn after_step(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
+        if let Some(machine) = view.machine(view.actor)
+            && let Some(node) = machine.node
+            && self.starts.insert(machine.id, machine.incarnation) != Some(machine.incarnation)
+        {
+            self.after_start(&machine, node.me)?;
+        }
         for event in view.events {
             let Happened::Answered { who, slot, token } = event else { continue };
-            let last = self.0.entry((*who, *slot)).or_insert(*token);
+            let last = self.answered.entry((*who, *slot)).or_insert(*token);
             if token < last {
                 let what = format!("{who} answers {token:?} for {} after {last:?}", slot.number());
                 return Err(Broken::new(what, [view.actor]));

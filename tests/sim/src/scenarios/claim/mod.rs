@@ -11,7 +11,7 @@ pub use node::{Happened, Peer};
 
 use crate::check::Check;
 use crate::dice::Dice;
-use crate::fault::{Dose, FaultKind, Palette};
+use crate::fault::{Dose, FaultKind, Palette, Weather};
 use crate::scenario::{How, Scenario, Start};
 use anthill_protocol::claim::Config;
 use anthill_protocol::key::Slot;
@@ -21,6 +21,8 @@ use std::time::Duration;
 pub(crate) const FAULTY: Duration = Duration::from_secs(150);
 /// How long it is quiet then: twice [`Config::t_force`], what membership needs to forget the dead, and the moves that follow.
 const QUIET: Duration = Duration::from_secs(300);
+/// Longer than a lease and a take-over.
+const LONG: Duration = Duration::from_secs(8);
 /// Slots there are.
 const SLOTS: u16 = 16;
 
@@ -107,7 +109,9 @@ impl Scenario for Claims {
     }
 
     fn machines(&self, dice: &mut Dice) -> u32 {
-        u32::try_from(dice.between(1, 8)).unwrap_or(3)
+        // A bug needs a set to show.
+        let least = if self.0 == Variant::Right { 1 } else { 3 };
+        u32::try_from(dice.between(least, 8)).unwrap_or(3)
     }
 
     fn phases(&self) -> (Duration, Duration) {
@@ -138,7 +142,27 @@ impl Scenario for Claims {
             Variant::ForgetsLease | Variant::AnswersBeforeSync => palette
                 .with(FaultKind::PowerLoss, dose(2, Duration::from_secs(4)))
                 .with(FaultKind::OneWay, dose(10, Duration::from_secs(30))),
-            _ => palette,
+            // An answer must wait at a holder that stands still until another has taken over.
+            Variant::CountsFromAnswer => {
+                palette.with(FaultKind::Pause, Dose { least: LONG, ..dose(10, LONG * 2) })
+            }
+            // Those left out must still have a say for somebody: peers come and go while they do not hear each other.
+            Variant::ForgetsOldSet => palette
+                .with(FaultKind::Join, dose(10, Duration::ZERO))
+                .with(FaultKind::Partition, Dose { least: LONG, ..dose(15, LONG * 5) }),
+            Variant::Right | Variant::DoesNotDrain => palette,
+        }
+    }
+
+    fn weather(&self, seed: u64) -> Weather {
+        let drawn = Weather::draw(&mut Dice::new(seed, "weather"), &self.palette().weather);
+        match self.0 {
+            // On a slow network answers are on their way for long.
+            Variant::CountsFromAnswer => {
+                let (latency_least, latency_most) = (Duration::from_millis(200), Duration::from_secs(1));
+                Weather { latency_least, latency_most, ..drawn }
+            }
+            _ => drawn,
         }
     }
 }

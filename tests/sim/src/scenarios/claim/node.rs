@@ -5,7 +5,7 @@ use super::{Boot, Variant, config};
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
-use anthill_protocol::claim::{self, Effect, Input, Message, Part, Record, Root, State, Token};
+use anthill_protocol::claim::{self, Effect, Input, Message, Part, Record, Root, Run, State, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey, testing::Keyring};
 use anthill_protocol::time::Instant;
@@ -111,11 +111,20 @@ fn short(token: Token) -> String {
     format!("{}:{:.4}", token.counter, token.minter.to_string())
 }
 
+fn key_of(slot: Slot) -> Vec<u8> {
+    [RECORDS, &slot.number().to_be_bytes()].concat()
+}
+
+/// What a machine's disk has of a slot.
+pub fn stored(disk: &Disk, slot: Slot) -> Option<Record> {
+    decode(disk.get(&key_of(slot))?).ok()
+}
+
 /// One machine's process.
 pub struct Peer {
     variant: Variant,
     first: u32,
-    me: PeerKey,
+    pub(crate) me: PeerKey,
     identity: Identity,
     /// The identity is on disk.
     ready: bool,
@@ -131,9 +140,9 @@ pub struct Peer {
     later: BTreeMap<Instant, Vec<Input>>,
     copies: BTreeMap<Instant, Vec<(Slot, PeerKey)>>,
     whole: BTreeMap<Slot, BTreeSet<PeerKey>>,
-    /// The slots of the renewals sent, and when an answer last came: for a planted bug.
-    renewals: BTreeMap<u64, Vec<Slot>>,
-    answered: BTreeMap<Slot, Instant>,
+    /// The renewals sent, and when each member's answer came, by which claim: for a planted bug.
+    renewals: BTreeMap<u64, Vec<Run>>,
+    answered: BTreeMap<(Slot, PeerKey), (u64, Instant)>,
     dice: Dice,
     beat_at: Instant,
     work_at: Instant,
@@ -150,8 +159,17 @@ impl Peer {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             let mut out = Vec::new();
+            let asked = match &input {
+                Input::Received(from, Message::Renew { runs, .. }) => Some((*from, runs.clone())),
+                _ => None,
+            };
             self.claims.handle(ctx.now(), input, &mut out);
             for effect in out {
+                if let (Some((holder, runs)), Effect::Send(_, Message::Renewed { refused, .. })) =
+                    (&asked, &effect)
+                {
+                    self.tell_renewed(ctx, *holder, runs, refused);
+                }
                 self.act(ctx, effect, &mut inputs);
             }
         }
@@ -163,7 +181,7 @@ impl Peer {
                 self.tell(ctx, &message);
                 if let (Variant::CountsFromAnswer, Message::Renew { round, runs }) = (self.variant, &message)
                 {
-                    self.renewals.insert(*round, runs.iter().flat_map(|run| run.slots()).collect());
+                    self.renewals.insert(*round, runs.clone());
                 }
                 inputs
                     .extend(self.forged(to, &message).map(|(from, message)| Input::Received(from, message)));
@@ -176,8 +194,8 @@ impl Peer {
                 nodes.into_iter().for_each(|node| self.send(ctx, node, &message));
             }
             Effect::Persist(records, ticket) => {
-                let key = |slot: Slot| [RECORDS, &slot.number().to_be_bytes()].concat();
-                let batch = records.iter().map(|(slot, record)| (key(*slot), Some(encode(record)))).collect();
+                let batch =
+                    records.iter().map(|(slot, record)| (key_of(*slot), Some(encode(record)))).collect();
                 let mine = ctx.write(batch, true);
                 if self.variant == Variant::AnswersBeforeSync {
                     inputs.push(Input::Persisted(ticket));
@@ -258,6 +276,15 @@ impl Peer {
         }
     }
 
+    /// Logs what the answer to a renewal acknowledges.
+    fn tell_renewed(&self, ctx: &mut Ctx<'_, Happened>, holder: PeerKey, runs: &[Run], refused: &[Slot]) {
+        let slots = runs.iter().flat_map(|run| run.slots().map(|slot| (slot, run.counter)));
+        for (slot, counter) in slots.filter(|(slot, _)| refused.binary_search(slot).is_err()) {
+            let token = Token { counter, minter: holder };
+            ctx.log(Happened::Answered { who: self.me, slot, token });
+        }
+    }
+
     fn send(&self, ctx: &mut Ctx<'_, Happened>, node: NodeId, message: &Message) {
         let kind = match message {
             Message::Parts(_) => "parts",
@@ -306,9 +333,8 @@ impl Peer {
             }
             for slot in slots {
                 let root = self.claims.claim(slot).map(|(mint, _)| mint.root);
-                let Some(((token, until), root)) = self.claims.lease(slot, now).zip(root) else { continue };
+                let Some(((token, not_after), root)) = self.lease(slot, now).zip(root) else { continue };
                 if self.dice.chance(400_000) {
-                    let not_after = self.until(slot, until);
                     let use_at = now + self.dice.span(Duration::ZERO, DAWDLE);
                     let permit = Permit { slot, token, root, not_after, use_at };
                     self.permits.push(permit);
@@ -327,11 +353,28 @@ impl Peer {
         }
     }
 
-    fn until(&self, slot: Slot, until: Instant) -> Instant {
-        match self.answered.get(&slot) {
-            Some(&at) if self.variant == Variant::CountsFromAnswer => until.max(at + config().lease),
-            _ => until,
+    /// The lease by which permits are given.
+    fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
+        let right = self.claims.lease(slot, now);
+        if self.variant != Variant::CountsFromAnswer {
+            return right;
         }
+        let late = self.late_lease(slot).filter(|(_, until)| now < *until);
+        right.into_iter().chain(late).max_by_key(|(_, until)| *until)
+    }
+
+    /// The planted bug of the answer: a lease that counts from when a majority's answers came.
+    fn late_lease(&self, slot: Slot) -> Option<(Token, Instant)> {
+        let (mint, _) = self.claims.claim(slot).filter(|_| self.claims.holds(slot))?;
+        let (token, set) = (mint.claim.token, &mint.claim.set);
+        let came = |peer: &PeerKey| {
+            self.answered.get(&(slot, *peer)).filter(|(counter, _)| *counter == token.counter)
+        };
+        let mut times: Vec<Instant> = set.iter().filter_map(came).map(|(_, at)| *at).collect();
+        times.sort_unstable_by(|a, b| b.cmp(a));
+        // This peer needs no answer of its own.
+        let at = times.get(mint.claim.majority().checked_sub(2)?)?;
+        (!self.draining.contains(&slot)).then_some((token, *at + config().lease))
     }
 }
 
@@ -340,15 +383,12 @@ impl Node for Peer {
     type Event = Happened;
 
     fn boot(boot: Boot, disk: &Disk, now: Instant, seed: u64) -> Peer {
-        let stored = disk.get(IDENTITY).and_then(|bytes| decode::<Identity>(bytes).ok());
-        let identity = stored.unwrap_or(Identity { number: seed, founder: boot.founder });
+        let named = disk.get(IDENTITY).and_then(|bytes| decode::<Identity>(bytes).ok());
+        let identity = named.unwrap_or(Identity { number: seed, founder: boot.founder });
         let keys = Keyring::numbered(identity.number);
         let me = keys.own();
-        let record = |(key, bytes): (&[u8], &[u8])| {
-            let number = key.get(RECORDS.len()..)?.try_into().ok().map(u16::from_be_bytes)?;
-            Some((Slot::new(number)?, decode::<Record>(bytes).ok()?))
-        };
-        let records: Vec<(Slot, Record)> = disk.range(RECORDS).filter_map(record).collect();
+        let record = |slot: Slot| Some((slot, stored(disk, slot)?));
+        let records: Vec<(Slot, Record)> = config().slots.into_iter().filter_map(record).collect();
         let known = disk.get(MEMBERS).and_then(|bytes| decode::<Stored>(bytes).ok()).map(|stored| stored.0);
         let started = if boot.variant == Variant::ForgetsLease { now - config().kept() } else { now };
         let rng = ChaCha8Rng::seed_from_u64(seed);
@@ -357,7 +397,7 @@ impl Node for Peer {
             first: boot.first,
             me,
             identity,
-            ready: stored.is_some(),
+            ready: named.is_some(),
             naming: None,
             claims: State::new(config(), keys, rng, started, identity.founder, records),
             members: Members::new(me, known.unwrap_or_default(), identity.founder, now),
@@ -453,9 +493,11 @@ impl Node for Peer {
             }
             Frame::Claims { from: peer, bytes } => {
                 let Ok(message) = Message::decode(&bytes) else { return };
-                if let Message::Renewed { round, .. } = &message {
-                    let slots = self.renewals.remove(round).unwrap_or_default();
-                    self.answered.extend(slots.into_iter().map(|slot| (slot, now)));
+                if let Message::Renewed { round, refused } = &message {
+                    let runs = self.renewals.remove(round).unwrap_or_default();
+                    let slots = runs.iter().flat_map(|run| run.slots().map(|slot| (slot, run.counter)));
+                    let slots = slots.filter(|(slot, _)| refused.binary_search(slot).is_err());
+                    self.answered.extend(slots.map(|(slot, counter)| ((slot, peer), (counter, now))));
                 }
                 self.feed(ctx, Input::Received(peer, message));
             }
