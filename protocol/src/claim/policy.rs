@@ -44,6 +44,7 @@ impl<K: Keys> State<K> {
                 (place.orphan_since, place.wish) = (None, None);
             }
         }
+        self.away_since = if view.primary() { None } else { self.away_since.or(Some(now)) };
         self.view = Some(view);
     }
 

@@ -28,6 +28,8 @@ pub struct State<K> {
     pub(super) me: PeerKey,
     rng: ChaCha8Rng,
     pub(super) view: Option<Arc<View>>,
+    /// Since when this peer has not been of the primary component, by its view.
+    pub(super) away_since: Option<Instant>,
     pub(super) places: BTreeMap<Slot, Place>,
     /// Who is said to hold what, by whoever says it of itself.
     pub(super) hints: BTreeMap<Slot, Token>,
@@ -78,6 +80,7 @@ impl<K: Keys> State<K> {
             me,
             rng,
             view: None,
+            away_since: Some(now),
             places,
             hints: BTreeMap::new(),
             agenda: BTreeSet::new(),
@@ -174,10 +177,13 @@ impl<K: Keys> State<K> {
 
     /// The claim by which permits may be given, and until when they may be used; nothing if this peer may not fetch now.
     ///
-    /// The time is the own clock's, which counts suspends: a process that stood still finds its lease over by itself.
+    /// The time is the own clock's, which counts suspends: a process that stood still finds its lease over by itself. Who is
+    /// not of the primary component has no lease after [`Config::lease`]: another component may take over by force.
     pub fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
         let place = self.places.get(&slot)?;
-        place.permits(&self.me, &self.config).filter(|(_, until)| now < *until)
+        let (token, until) = place.permits(&self.me, &self.config)?;
+        let until = self.away_since.map_or(until, |since| until.min(since + self.config.lease));
+        (now < until).then_some((token, until))
     }
 
     /// Who holds a slot, as far as this peer knows.

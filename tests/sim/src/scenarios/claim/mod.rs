@@ -31,6 +31,8 @@ const SLOTS: u16 = 16;
 pub enum Variant {
     /// Nothing.
     Right,
+    /// Nothing; but two peers found a swarm of one name, and meet.
+    TwoFounders,
     /// Promises and acknowledgements are sent before the disk has them.
     AnswersBeforeSync,
     /// A member does not wait for a lease after a restart.
@@ -45,8 +47,9 @@ pub enum Variant {
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Variant; 6] = [
+    pub const ALL: [Variant; 7] = [
         Variant::Right,
+        Variant::TwoFounders,
         Variant::AnswersBeforeSync,
         Variant::ForgetsLease,
         Variant::CountsFromAnswer,
@@ -89,6 +92,7 @@ impl Scenario for Claims {
     fn name(&self) -> &'static str {
         match self.0 {
             Variant::Right => "claim",
+            Variant::TwoFounders => "claim-two-founders",
             Variant::AnswersBeforeSync => "claim-answers-before-sync",
             Variant::ForgetsLease => "claim-forgets-lease",
             Variant::CountsFromAnswer => "claim-counts-from-answer",
@@ -100,6 +104,7 @@ impl Scenario for Claims {
     fn about(&self) -> &'static str {
         match self.0 {
             Variant::Right => "who may fetch: claims, take-overs, sets that change, handoffs, force",
+            Variant::TwoFounders => "the same where two swarms of one name meet: one line of each slot stays",
             Variant::AnswersBeforeSync => "the same with a planted bug: answers before the disk has them",
             Variant::ForgetsLease => "the same with a planted bug: no wait after a restart",
             Variant::CountsFromAnswer => "the same with a planted bug: the holder counts from the answer",
@@ -109,8 +114,12 @@ impl Scenario for Claims {
     }
 
     fn machines(&self, dice: &mut Dice) -> u32 {
-        // A bug needs a set to show.
-        let least = if self.0 == Variant::Right { 1 } else { 3 };
+        // A bug needs a set to show, and a meeting two.
+        let least = match self.0 {
+            Variant::Right => 1,
+            Variant::TwoFounders => 2,
+            _ => 3,
+        };
         u32::try_from(dice.between(least, 8)).unwrap_or(3)
     }
 
@@ -119,13 +128,14 @@ impl Scenario for Claims {
     }
 
     fn boot(&self, start: &Start) -> Boot {
-        let founder = start.id.0 == 0 && matches!(start.how, How::First | How::Restart);
+        let founders = if self.0 == Variant::TwoFounders { 2 } else { 1 };
+        let founder = start.id.0 < founders && matches!(start.how, How::First | How::Restart);
         Boot { variant: self.0, first: start.first, founder }
     }
 
     fn checks(&self) -> Vec<Box<dyn Check<Peer>>> {
         vec![
-            Box::new(checks::OneHolder),
+            Box::new(checks::OneHolder::default()),
             Box::new(checks::TokensRise::default()),
             Box::new(checks::PromisesKept::default()),
             Box::new(checks::AllSettled),
@@ -150,7 +160,7 @@ impl Scenario for Claims {
             Variant::ForgetsOldSet => palette
                 .with(FaultKind::Join, dose(10, Duration::ZERO))
                 .with(FaultKind::Partition, Dose { least: LONG, ..dose(15, LONG * 5) }),
-            Variant::Right | Variant::DoesNotDrain => palette,
+            Variant::Right | Variant::TwoFounders | Variant::DoesNotDrain => palette,
         }
     }
 
