@@ -199,7 +199,12 @@ impl<K: Keys> State<K> {
             check(&mint, place.record.known(), &self.keys)?;
             let lessee = place.lease.map(|(to, _)| to);
             self.refuse(from, slot, token, wait, Some(token));
-            lessee.into_iter().for_each(|to| self.say(to, Part::Moved(mint.clone())));
+            match lessee {
+                // That is this peer.
+                Some(to) if to == self.me => self.learn(now, mint, false, out)?,
+                Some(to) => self.say(to, Part::Moved(mint)),
+                None => {}
+            }
             return Ok(());
         }
         self.learn(now, mint, false, out)?;
@@ -286,7 +291,12 @@ impl<K: Keys> State<K> {
             return Err(Fault::Foreign);
         }
         give.verify(&self.keys).map_err(|_| Fault::Forged)?;
-        if self.leaving || !self.is_slot(word.slot) || !before.keeps(&self.me) {
+        if !self.is_slot(word.slot) || !before.keeps(&self.me) {
+            return Ok(());
+        }
+        if self.leaving {
+            // The giver need not wait: it takes back what nobody took.
+            self.refuse(from, word.slot, word.token, None, Some(word.token));
             return Ok(());
         }
         self.learn(now, mint, true, out)?;

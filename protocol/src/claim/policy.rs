@@ -290,12 +290,19 @@ impl<K: Keys> State<K> {
         let live = |token: Option<Token>| {
             token.is_some_and(|token| token.minter != me && view.is_live(&token.minter))
         };
-        if live(known) || (!keeps && live(hint)) || self.leaving {
+        if live(known) || self.leaving {
             return self.at_rest(slot);
         }
+        let should = view.should_hold(slot, self.config.replicas) == Some(me);
         if let Some(hint) = hint.filter(|hint| live(Some(*hint)) && Some(*hint) > known) {
-            // Somebody says it holds by a later claim: it should show it.
+            // Somebody says it holds by a later claim: it should show it, or what it knows that is later still.
             self.say(hint.minter, Part::Ask(slot));
+            if !keeps {
+                if should {
+                    self.plan(slot, now + self.config.announce_every);
+                }
+                return self.at_rest(slot);
+            }
         }
         if known.is_some_and(|token| token.minter == me) {
             // A claim of this peer's own that it does not remember to have made: it is succeeded like another's.
@@ -306,7 +313,6 @@ impl<K: Keys> State<K> {
         let place = self.places.entry(slot).or_default();
         let begun = place.orphan_since.is_none();
         let since = *place.orphan_since.get_or_insert(now);
-        let should = view.should_hold(slot, self.config.replicas) == Some(me);
         if keeps && view.settled() {
             let due = since + self.config.stagger * self.rank(slot, &view, should);
             if now < due {

@@ -59,6 +59,24 @@ fn a_claim_is_shown_to_nobody_before_it_is_on_disk() {
 }
 
 #[test]
+fn a_holder_that_is_asked_to_acknowledge_another_line_lets_go() {
+    // Seed 403: a claim by force had the old holder in its set, which was bound to itself and told nobody else.
+    if let Some(violation) = first_failure(Variant::Right, 403..404) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn one_line_stays_where_two_swarms_meet() {
+    // Seed 243: who should have taken over rested because somebody had said to hold by a claim that another had overtaken.
+    for seeds in [0..6, 243..244] {
+        if let Some(violation) = first_failure(Variant::TwoFounders, seeds) {
+            panic!("{violation}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_before_the_disk_has_it_is_found() {
     safety_fails(Variant::AnswersBeforeSync, 0..10);
 }

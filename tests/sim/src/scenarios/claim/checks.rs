@@ -167,11 +167,12 @@ impl Check<Peer> for AllSettled {
                 return Err(Broken::new(what, [*id]));
             }
             if let Some((id, _)) = running.iter().find(|(_, node)| node.claims.is_moving(slot)) {
-                let (number, state) = (
-                    slot.number(),
-                    running.iter().find(|(other, _)| other == id).map(|(_, node)| node.claims.describe(slot)),
-                );
-                return Err(Broken::new(format!("slot {number} still moves at {id}: {state:?}"), [*id]));
+                let all: Vec<_> =
+                    running.iter().map(|(id, node)| (id, node.me, node.claims.describe(slot))).collect();
+                return Err(Broken::new(
+                    format!("slot {} still moves at {id}: {all:#?}", slot.number()),
+                    [*id],
+                ));
             }
         }
         Ok(())
