@@ -12,6 +12,7 @@ pub use node::{Happened, Peer};
 use crate::check::Check;
 use crate::dice::Dice;
 use crate::fault::{Dose, FaultKind, Palette, Weather};
+use crate::plan::{Accident, draw};
 use crate::scenario::{How, Scenario, Start};
 use anthill_protocol::claim::Config;
 use anthill_protocol::key::Slot;
@@ -115,12 +116,12 @@ impl Scenario for Claims {
 
     fn machines(&self, dice: &mut Dice) -> u32 {
         // A bug needs a set to show, and a meeting two.
-        let least = match self.0 {
-            Variant::Right => 1,
-            Variant::TwoFounders => 2,
-            _ => 3,
+        let (least, most) = match self.0 {
+            Variant::Right => (1, 8),
+            Variant::TwoFounders => (2, 8),
+            _ => (3, 5),
         };
-        u32::try_from(dice.between(least, 8)).unwrap_or(3)
+        u32::try_from(dice.between(least, most)).unwrap_or(3)
     }
 
     fn phases(&self) -> (Duration, Duration) {
@@ -145,16 +146,16 @@ impl Scenario for Claims {
     fn palette(&self) -> Palette {
         let palette = Palette::everything().without(&[FaultKind::CopiedDisk]);
         let palette = Palette { machines: 16, ..palette };
-        // What a restart forgets does harm when it is short, and when a holder is away at the same time.
+        // What a restart forgets does harm when it is short, and when a candidate does not hear a holder that others hear.
         let dose =
             |every, most| Dose { every: Duration::from_secs(every), least: Duration::from_millis(10), most };
         match self.0 {
             Variant::ForgetsLease | Variant::AnswersBeforeSync => palette
-                .with(FaultKind::PowerLoss, dose(2, Duration::from_secs(4)))
-                .with(FaultKind::OneWay, dose(10, Duration::from_secs(30))),
+                .with(FaultKind::PowerLoss, dose(3, Duration::from_secs(1)))
+                .with(FaultKind::Partial, Dose { least: LONG, ..dose(6, LONG * 4) }),
             // An answer must wait at a holder that stands still until another has taken over.
             Variant::CountsFromAnswer => {
-                palette.with(FaultKind::Pause, Dose { least: LONG, ..dose(10, LONG * 2) })
+                palette.with(FaultKind::Pause, Dose { least: LONG, ..dose(5, LONG * 2) })
             }
             // Those left out must still have a say for somebody: peers come and go while they do not hear each other.
             Variant::ForgetsOldSet => palette
@@ -162,6 +163,20 @@ impl Scenario for Claims {
                 .with(FaultKind::Partition, Dose { least: LONG, ..dose(15, LONG * 5) }),
             Variant::Right | Variant::TwoFounders | Variant::DoesNotDrain => palette,
         }
+    }
+
+    fn plan(&self, seed: u64, _machines: u32, faulty: Duration) -> Vec<Accident> {
+        // The faults in which a bug shows are in every run with it.
+        let needed: &[FaultKind] = match self.0 {
+            Variant::ForgetsLease => &[FaultKind::PowerLoss, FaultKind::Partial],
+            Variant::AnswersBeforeSync => &[FaultKind::PowerLoss],
+            Variant::CountsFromAnswer => &[FaultKind::Pause],
+            Variant::ForgetsOldSet => &[FaultKind::Join, FaultKind::Partition],
+            Variant::Right | Variant::TwoFounders | Variant::DoesNotDrain => &[],
+        };
+        let has = |plan: &Vec<Accident>| needed.iter().all(|kind| plan.iter().any(|one| one.kind == *kind));
+        let (palette, tries) = (self.palette(), 0..64);
+        tries.map(|n| draw(seed ^ (n << 32), &palette, faulty)).find(has).unwrap_or_default()
     }
 
     fn weather(&self, seed: u64) -> Weather {
