@@ -2,9 +2,9 @@
 
 use super::Token;
 use super::io::Effect;
-use super::message::{Message, Part, Run};
+use super::message::Part;
 use super::place::After;
-use super::proof::{Fault, Give, Grant, How, MAX_COUNTER, Mint, check};
+use super::proof::{Fault, Grant, How, MAX_COUNTER, Mint, check};
 use super::state::State;
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
@@ -96,7 +96,7 @@ impl<K: Keys> State<K> {
         Ok(())
     }
 
-    fn refuse(
+    pub(super) fn refuse(
         &mut self,
         to: PeerKey,
         slot: Slot,
@@ -233,74 +233,11 @@ impl<K: Keys> State<K> {
     }
 
     /// The holder says that majorities have acknowledged its claim.
-    fn settle(&mut self, slot: Slot, token: Token) {
+    pub(super) fn settle(&mut self, slot: Slot, token: Token) {
         let Some(place) = self.places.get_mut(&slot) else { return };
         if place.record.token() == Some(token) && !place.record.established {
             place.record.established = true;
             self.changed(slot);
         }
-    }
-
-    pub(super) fn renew_asked(
-        &mut self,
-        now: Instant,
-        from: PeerKey,
-        round: u64,
-        runs: &[Run],
-        out: &mut Vec<Effect>,
-    ) {
-        let until = now + self.config.kept();
-        let mut refused = Vec::new();
-        for (slot, counter) in runs.iter().flat_map(|run| run.slots().map(|slot| (slot, run.counter))) {
-            let token = Token { counter, minter: from };
-            let me = self.me;
-            let acknowledged = self.places.get_mut(&slot).is_some_and(|place| {
-                let record = &place.record;
-                let right = record.token() == Some(token)
-                    && record.promised == Some(token)
-                    && record.known().is_some_and(|mint| mint.claim.keeps(&me))
-                    && place.synced == (Some(token), Some(token))
-                    && place.bound(&from, now).is_none();
-                if right {
-                    place.lease = Some((from, until));
-                }
-                right
-            });
-            match acknowledged {
-                true => self.settle(slot, token),
-                false => refused.push(slot),
-            }
-        }
-        out.push(Effect::Send(from, Message::Renewed { round, refused }));
-    }
-
-    /// The holder gives this peer a slot.
-    fn handed(
-        &mut self,
-        now: Instant,
-        from: PeerKey,
-        give: Signed<Give>,
-        mint: Signed<Mint>,
-        out: &mut Vec<Effect>,
-    ) -> Result<(), Fault> {
-        let (word, before) = (give.body().clone(), mint.body().claim.clone());
-        if (word.by, word.to, word.token) != (from, self.me, before.token)
-            || before.holder != from
-            || word.slot != before.slot
-        {
-            return Err(Fault::Foreign);
-        }
-        give.verify(&self.keys).map_err(|_| Fault::Forged)?;
-        if !self.is_slot(word.slot) || !before.keeps(&self.me) {
-            return Ok(());
-        }
-        if self.leaving {
-            // The giver need not wait: it takes back what nobody took.
-            self.refuse(from, word.slot, word.token, None, Some(word.token));
-            return Ok(());
-        }
-        self.learn(now, mint, true, out)?;
-        self.take(now, word.slot, give);
-        Ok(())
     }
 }

@@ -44,6 +44,9 @@
 //! slot's safety; proofs show a claim's last step only (see [`Mint`]). After a restart a holder does not remember that it had to
 //! catch up. A hint is not proved: who gossips high counters makes others ask it, and those of no set wait for it.
 
+mod ballot;
+mod handoff;
+mod hint;
 mod io;
 mod lead;
 mod member;
@@ -52,7 +55,10 @@ mod place;
 mod policy;
 mod proof;
 mod record;
+mod renew;
+mod standing;
 mod state;
+mod write;
 
 pub use crate::replica::Position;
 pub use io::{Config, Effect, Input, Reason, Ticket};

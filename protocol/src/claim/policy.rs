@@ -262,23 +262,6 @@ impl<K: Keys> State<K> {
         }
     }
 
-    /// Says again that a slot is given, or takes it back if nobody took it.
-    fn give_on(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
-        let Some(place) = self.places.get(&slot) else { return };
-        let Some((give, token)) = place.record.given.as_ref().zip(place.record.token()) else { return };
-        let to = give.body().to;
-        let waiting = place.given_at.is_some_and(|at| now < at + self.config.give_patience);
-        if waiting && self.view.as_ref().is_none_or(|view| view.is_live(&to)) {
-            if place.is_durable() {
-                return self.given(now, slot, token);
-            }
-        } else {
-            self.attempt(now, slot, out);
-        }
-        let at = now + self.pause(slot);
-        self.plan(slot, at);
-    }
-
     /// A slot that somebody else holds, or nobody: takes over if that is this peer's part.
     fn orphaned(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
         let Some(view) = self.view.clone() else { return };

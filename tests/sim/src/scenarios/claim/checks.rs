@@ -1,7 +1,9 @@
 //! What must hold of claims.
 
 use super::config;
-use super::node::{Happened, Peer, stored};
+use super::frame::stored;
+use super::happened::Happened;
+use super::node::Peer;
 use crate::check::{Broken, Check, Machine, Phase, View};
 use crate::node::NodeId;
 use anthill_protocol::claim::{Root, Token};

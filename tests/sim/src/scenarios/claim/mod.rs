@@ -4,10 +4,14 @@
 //! processes with one key are one member of a set that answers twice; membership finds them.
 
 mod checks;
+mod flaw;
+mod frame;
+mod happened;
 mod members;
 mod node;
 
-pub use node::{Happened, Peer};
+pub use happened::Happened;
+pub use node::Peer;
 
 use crate::check::Check;
 use crate::dice::Dice;

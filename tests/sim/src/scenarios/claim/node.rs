@@ -1,128 +1,32 @@
 //! One peer: the claims of the protocol room, a plain membership, and somebody who wants to fetch.
 
+use super::frame::{Frame, IDENTITY, Identity, MEMBERS, Stored, key_of, stored};
+use super::happened::{Happened, Permit, short};
 use super::members::{BEAT, Members};
 use super::{Boot, Variant, config};
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
-use anthill_protocol::claim::{self, Effect, Input, Message, Part, Record, Root, Run, State, Token};
+use anthill_protocol::claim::{self, Effect, Input, Message, Record, Run, State};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey, testing::Keyring};
 use anthill_protocol::time::Instant;
 use anthill_protocol::view::View;
-use anthill_protocol::wire::{Versioned, decode, encode};
+use anthill_protocol::wire::{decode, encode};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-const IDENTITY: &[u8] = b"identity";
-const MEMBERS: &[u8] = b"members";
-const RECORDS: &[u8] = b"slot/";
 /// From a permit's being given to its use at most.
 const DAWDLE: Duration = Duration::from_secs(8);
 /// How long a copy takes at most.
 const COPYING: Duration = Duration::from_secs(5);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Identity {
-    number: u64,
-    founder: bool,
-}
-
-impl Versioned for Identity {
-    const VERSION: u8 = 1;
-    const LIMIT: usize = 64;
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Stored(Vec<(u32, PeerKey)>);
-
-impl Versioned for Stored {
-    const VERSION: u8 = 1;
-    const LIMIT: usize = 0x1_0000;
-}
-
-/// What travels: the key stands for what an authenticated stream knows.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-enum Frame {
-    Beat { from: PeerKey, settled: bool, known: Vec<(u32, PeerKey)> },
-    Claims { from: PeerKey, bytes: Vec<u8> },
-}
-
-impl Versioned for Frame {
-    const VERSION: u8 = 1;
-    const LIMIT: usize = 0x10_0000;
-}
-
-/// The right to fetch once.
-#[derive(Clone, Copy, Debug)]
-pub struct Permit {
-    /// Where.
-    pub slot: Slot,
-    /// By which claim.
-    pub token: Token,
-    /// Of which line.
-    pub root: Root,
-    /// Not to be used from here on, by the own clock.
-    pub not_after: Instant,
-    use_at: Instant,
-}
-
-/// What others could see.
-#[derive(Clone, Debug)]
-pub enum Happened {
-    /// A permit was given.
-    Permitted(Permit),
-    /// It was used: the site sees a request.
-    Fetched(Permit),
-    /// A member promised or acknowledged.
-    Answered {
-        /// Who.
-        who: PeerKey,
-        /// Of what.
-        slot: Slot,
-        /// What it answers nothing below.
-        token: Token,
-    },
-    /// For whoever reads the log.
-    Noted(String),
-}
-
-impl fmt::Display for Happened {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Happened::Permitted(p) => {
-                write!(f, "permit {} by {} until {:?}", p.slot.number(), short(p.token), p.not_after)
-            }
-            Happened::Fetched(p) => write!(f, "fetches {} by {}", p.slot.number(), short(p.token)),
-            Happened::Answered { slot, token, .. } => {
-                write!(f, "answers {} {}", slot.number(), short(*token))
-            }
-            Happened::Noted(what) => f.write_str(what),
-        }
-    }
-}
-
-fn short(token: Token) -> String {
-    format!("{}:{:.4}", token.counter, token.minter.to_string())
-}
-
-fn key_of(slot: Slot) -> Vec<u8> {
-    [RECORDS, &slot.number().to_be_bytes()].concat()
-}
-
-/// What a machine's disk has of a slot.
-pub fn stored(disk: &Disk, slot: Slot) -> Option<Record> {
-    decode(disk.get(&key_of(slot))?).ok()
-}
-
 /// One machine's process.
 pub struct Peer {
-    variant: Variant,
+    pub(super) variant: Variant,
     first: u32,
     pub(crate) me: PeerKey,
     identity: Identity,
@@ -138,13 +42,13 @@ pub struct Peer {
     pub(crate) away_since: Option<Instant>,
     writing: BTreeMap<Ticket, claim::Ticket>,
     permits: Vec<Permit>,
-    draining: Vec<Slot>,
+    pub(super) draining: Vec<Slot>,
     later: BTreeMap<Instant, Vec<Input>>,
     copies: BTreeMap<Instant, Vec<(Slot, PeerKey)>>,
     whole: BTreeMap<Slot, BTreeSet<PeerKey>>,
     /// The renewals sent, and when each member's answer came, by which claim: for a planted bug.
     renewals: BTreeMap<u64, Vec<Run>>,
-    answered: BTreeMap<(Slot, PeerKey), (u64, Instant)>,
+    pub(super) answered: BTreeMap<(Slot, PeerKey), (u64, Instant)>,
     dice: Dice,
     beat_at: Instant,
     work_at: Instant,
@@ -244,49 +148,6 @@ impl Peer {
         self.later.entry(at).or_default().push(input);
     }
 
-    /// The planted bug of the old set: answers of those left out, made up.
-    fn forged(&self, to: PeerKey, message: &Message) -> Option<(PeerKey, Message)> {
-        let Message::Parts(parts) = message else { return None };
-        if self.variant != Variant::ForgetsOldSet {
-            return None;
-        }
-        let forged = parts.iter().filter_map(|part| match part {
-            Part::Propose { mint, round } if !mint.body().claim.keeps(&to) => {
-                let claim = &mint.body().claim;
-                Some(Part::Accepted { slot: claim.slot, counter: claim.token.counter, round: *round })
-            }
-            _ => None,
-        });
-        let forged: Vec<Part> = forged.collect();
-        (!forged.is_empty()).then_some((to, Message::Parts(forged)))
-    }
-
-    /// Logs what a message promises.
-    fn tell(&self, ctx: &mut Ctx<'_, Happened>, message: &Message) {
-        let Message::Parts(parts) = message else { return };
-        for part in parts {
-            let (slot, token) = match part {
-                Part::Promise { grant, .. } => (grant.body().slot, grant.body().ballot),
-                Part::Accepted { slot, counter, .. } => {
-                    let token = self.claims.claim(*slot).map(|(mint, _)| mint.claim.token);
-                    let Some(token) = token.filter(|token| token.counter == *counter) else { continue };
-                    (*slot, token)
-                }
-                _ => continue,
-            };
-            ctx.log(Happened::Answered { who: self.me, slot, token });
-        }
-    }
-
-    /// Logs what the answer to a renewal acknowledges.
-    fn tell_renewed(&self, ctx: &mut Ctx<'_, Happened>, holder: PeerKey, runs: &[Run], refused: &[Slot]) {
-        let slots = runs.iter().flat_map(|run| run.slots().map(|slot| (slot, run.counter)));
-        for (slot, counter) in slots.filter(|(slot, _)| refused.binary_search(slot).is_err()) {
-            let token = Token { counter, minter: holder };
-            ctx.log(Happened::Answered { who: self.me, slot, token });
-        }
-    }
-
     fn send(&self, ctx: &mut Ctx<'_, Happened>, node: NodeId, message: &Message) {
         let kind = match message {
             Message::Parts(_) => "parts",
@@ -354,30 +215,6 @@ impl Peer {
                 self.draining.push(slot);
             }
         }
-    }
-
-    /// The lease by which permits are given.
-    fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
-        let right = self.claims.lease(slot, now);
-        if self.variant != Variant::CountsFromAnswer {
-            return right;
-        }
-        let late = self.late_lease(slot).filter(|(_, until)| now < *until);
-        right.into_iter().chain(late).max_by_key(|(_, until)| *until)
-    }
-
-    /// The planted bug of the answer: a lease that counts from when a majority's answers came.
-    fn late_lease(&self, slot: Slot) -> Option<(Token, Instant)> {
-        let (mint, _) = self.claims.claim(slot).filter(|_| self.claims.holds(slot))?;
-        let (token, set) = (mint.claim.token, &mint.claim.set);
-        let came = |peer: &PeerKey| {
-            self.answered.get(&(slot, *peer)).filter(|(counter, _)| *counter == token.counter)
-        };
-        let mut times: Vec<Instant> = set.iter().filter_map(came).map(|(_, at)| *at).collect();
-        times.sort_unstable_by(|a, b| b.cmp(a));
-        // This peer needs no answer of its own.
-        let at = times.get(mint.claim.majority().checked_sub(2)?)?;
-        (!self.draining.contains(&slot)).then_some((token, *at + config().lease))
     }
 }
 

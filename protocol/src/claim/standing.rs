@@ -1,0 +1,68 @@
+//! What a peer says about its claims when it is asked: who may fetch, who holds, what moves.
+
+use super::Token;
+use super::place::Place;
+use super::proof::Mint;
+use super::state::State;
+use crate::key::Slot;
+use crate::peer::{Keys, PeerKey};
+use crate::time::Instant;
+
+impl<K: Keys> State<K> {
+    /// The claim by which permits may be given, and until when they may be used; nothing if this peer may not fetch now.
+    ///
+    /// The time is the own clock's, which counts suspends: a process that stood still finds its lease over by itself. Who is
+    /// not of the primary component has no lease after [`Config::lease`]: another component may take over by force.
+    pub fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
+        let place = self.places.get(&slot)?;
+        let (token, until) = place.permits(&self.me, &self.config)?;
+        let until = self.away_since.map_or(until, |since| until.min(since + self.config.lease));
+        (now < until).then_some((token, until))
+    }
+
+    /// Who holds a slot, as far as this peer knows.
+    pub fn route(&self, slot: Slot) -> Option<(PeerKey, Token)> {
+        let known = self.places.get(&slot).and_then(|place| place.record.token());
+        let token = known.max(self.hints.get(&slot).copied())?;
+        Some((token.minter, token))
+    }
+
+    /// The claim known of a slot, and whether it is known to be established.
+    pub fn claim(&self, slot: Slot) -> Option<(&Mint, bool)> {
+        let place = self.places.get(&slot)?;
+        Some((place.record.known()?, place.record.established))
+    }
+
+    /// Whether this peer is the holder by the last claim it knows, with or without a live lease.
+    pub fn holds(&self, slot: Slot) -> bool {
+        let led =
+            |place: &Place| place.is_own(&self.me) && place.lead.as_ref().is_some_and(|l| l.established);
+        self.places.get(&slot).is_some_and(led)
+    }
+
+    /// Whether a set or a holding is being changed by this peer.
+    pub fn is_moving(&self, slot: Slot) -> bool {
+        self.places.get(&slot).is_some_and(|place| {
+            let lead = place.lead.as_ref();
+            place.attempt.is_some()
+                || (place.record.given.is_some() && place.holder() == Some(self.me))
+                || lead.is_some_and(|lead| !lead.established || lead.drain.is_some())
+        })
+    }
+
+    /// What this peer is doing about a slot, for logs and failed simulations.
+    pub fn describe(&self, slot: Slot) -> String {
+        format!("{:?}", self.places.get(&slot))
+    }
+
+    /// True when, after [`Input::Leave`], nothing is left that somebody else of a set could take.
+    pub fn left(&self) -> bool {
+        let free = |slot: &Slot| !self.is_moving(*slot) && (!self.holds(*slot) || self.heir(*slot).is_none());
+        self.leaving && self.writing.is_empty() && self.places.keys().all(free)
+    }
+
+    /// How often this peer took over by force.
+    pub fn forced(&self) -> u64 {
+        self.forced
+    }
+}
