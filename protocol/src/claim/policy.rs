@@ -44,7 +44,9 @@ impl<K: Keys> State<K> {
                 (place.orphan_since, place.wish) = (None, None);
             }
         }
-        self.away_since = if view.primary() { None } else { self.away_since.or(Some(now)) };
+        if self.primary.0 != view.primary() {
+            self.primary = (view.primary(), now);
+        }
         self.view = Some(view);
     }
 
@@ -345,11 +347,14 @@ impl<K: Keys> State<K> {
         set.iter().copied().filter(|peer| view.is_live(peer)).collect()
     }
 
-    /// Whether the slot has been without a holder for `times` the patience, as a peer of the primary component sees it.
+    /// Whether the slot has been without a holder for `times` the patience, as a peer of the primary component sees it: of
+    /// that for long enough that nobody who was of it before has a lease.
     fn may_force(&self, now: Instant, slot: Slot, view: &View, times: u32) -> bool {
         let since = self.places.get(&slot).and_then(|place| place.orphan_since);
+        let (primary, begun) = self.primary;
         view.settled()
-            && view.primary()
+            && primary
+            && now >= begun + self.config.kept()
             && since.is_some_and(|since| now >= since + self.config.t_force * times)
     }
 }

@@ -16,7 +16,10 @@ impl<K: Keys> State<K> {
     pub fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
         let place = self.places.get(&slot)?;
         let (token, until) = place.permits(&self.me, &self.config)?;
-        let until = self.away_since.map_or(until, |since| until.min(since + self.config.lease));
+        let until = match self.primary {
+            (true, _) => until,
+            (false, since) => until.min(since + self.config.lease),
+        };
         (now < until).then_some((token, until))
     }
 

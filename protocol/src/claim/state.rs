@@ -27,8 +27,8 @@ pub struct State<K> {
     pub(super) me: PeerKey,
     rng: ChaCha8Rng,
     pub(super) view: Option<Arc<View>>,
-    /// Since when this peer has not been of the primary component, by its view.
-    pub(super) away_since: Option<Instant>,
+    /// Whether this peer is of the primary component by its view, and since when.
+    pub(super) primary: (bool, Instant),
     pub(super) places: BTreeMap<Slot, Place>,
     /// Who is said to hold what, by whoever says it of itself.
     pub(super) hints: BTreeMap<Slot, Token>,
@@ -74,12 +74,13 @@ impl<K: Keys> State<K> {
         let (next_round, number) = (rng.next_u64() >> 1, rng.next_u64());
         let mut state = State {
             announce_at: now + config.announce_every,
+            // Without a view nobody is: there is no lease until it comes.
+            primary: (false, now - config.lease),
             config,
             keys,
             me,
             rng,
             view: None,
-            away_since: Some(now),
             places,
             hints: BTreeMap::new(),
             agenda: BTreeSet::new(),

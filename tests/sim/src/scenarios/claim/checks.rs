@@ -18,23 +18,42 @@ const MEETING: Duration = Duration::from_secs(45);
 
 /// At no true moment do two peers have a usable permit for one slot by one line.
 ///
-/// By two lines they have only where a forced claim was not needed: the holder before lives, and each of the two was of the
-/// primary component, as it sees it, within a lease. Where views are right about that, no permits overlap. Where they are wrong,
-/// the overlap ends when the two lines meet.
+/// By two lines they have only where both took themselves for members of the primary component at one moment, and those that
+/// do no more did within a lease: where views are right about that, a force overlaps with nothing. The overlap ends
+/// when the two lines meet.
 #[derive(Default)]
 pub struct OneHolder {
+    /// Whether each takes itself for a member of the primary component, and since what true time.
+    primary: BTreeMap<NodeId, (bool, Instant)>,
     quiet_since: Option<Instant>,
 }
 
 impl OneHolder {
-    fn may_overlap(&mut self, view: &View<'_, Peer>, peers: [NodeId; 2]) -> bool {
+    fn note(&mut self, view: &View<'_, Peer>) {
         if view.phase == Phase::Quiet {
-            return view.now < *self.quiet_since.get_or_insert(view.now) + MEETING;
+            self.quiet_since.get_or_insert(view.now);
         }
-        peers.into_iter().filter_map(|peer| view.machine(peer)).all(|machine| {
-            let away = machine.node.and_then(|node| node.away_since);
-            away.is_none_or(|since| machine.clock.show(view.now) < since + config().lease)
-        })
+        let node = view.machine(view.actor).and_then(|machine| machine.node);
+        let is = node.and_then(|node| node.view.as_ref()).is_some_and(|view| view.primary());
+        let known = self.primary.entry(view.actor).or_insert((is, view.now));
+        if known.0 != is {
+            *known = (is, view.now);
+        }
+    }
+
+    fn may_overlap(&self, now: Instant, peers: [NodeId; 2]) -> bool {
+        if let Some(since) = self.quiet_since {
+            return now < since + MEETING;
+        }
+        // What clocks differ by.
+        let lease = config().kept();
+        match peers.map(|peer| self.primary.get(&peer).copied().unwrap_or((false, Instant::ZERO))) {
+            [(true, _), (true, _)] => true,
+            [(true, begun), (false, ended)] | [(false, ended), (true, begun)] => {
+                begun < ended && now < ended + lease
+            }
+            [(false, one), (false, other)] => now < one + lease && now < other + lease,
+        }
     }
 }
 
@@ -44,9 +63,7 @@ impl Check<Peer> for OneHolder {
     }
 
     fn after_step(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
-        if view.phase == Phase::Quiet {
-            self.quiet_since.get_or_insert(view.now);
-        }
+        self.note(view);
         let permits = view.events.iter().filter_map(|event| match event {
             Happened::Permitted(permit) => Some(*permit),
             _ => None,
@@ -56,7 +73,7 @@ impl Check<Peer> for OneHolder {
                 let Some(node) = machine.node else { continue };
                 let (actor, id) = (view.actor, machine.id);
                 for other in node.permits(permit.slot, machine.clock.show(view.now)) {
-                    if other.root == permit.root || !self.may_overlap(view, [actor, id]) {
+                    if other.root == permit.root || !self.may_overlap(view.now, [actor, id]) {
                         let what = format!("{actor} has {permit:?} while {id} has {other:?}");
                         return Err(Broken::new(what, [actor, id]));
                     }

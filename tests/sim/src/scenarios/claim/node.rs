@@ -38,8 +38,6 @@ pub struct Peer {
     /// Who was heard since its stream last broke.
     up: BTreeSet<PeerKey>,
     pub(crate) view: Option<Arc<View>>,
-    /// Since when it has not been of the primary component, by its view.
-    pub(crate) away_since: Option<Instant>,
     writing: BTreeMap<Ticket, claim::Ticket>,
     permits: Vec<Permit>,
     pub(super) draining: Vec<Slot>,
@@ -173,7 +171,6 @@ impl Peer {
             ctx.datagram(node, "beat", frame.clone());
         }
         if let Some(view) = self.members.view(ctx.now()) {
-            self.away_since = if view.primary() { None } else { self.away_since.or(Some(ctx.now())) };
             self.view = Some(Arc::clone(&view));
             if self.members.settled {
                 ctx.persist(MEMBERS.to_vec(), encode(&Stored(known)), false);
@@ -243,7 +240,6 @@ impl Node for Peer {
             members: Members::new(me, known.unwrap_or_default(), identity.founder, now),
             up: BTreeSet::new(),
             view: None,
-            away_since: Some(now),
             writing: BTreeMap::new(),
             permits: Vec::new(),
             draining: Vec::new(),
