@@ -84,7 +84,7 @@ impl<K: Keys> State<K> {
         place.record.established = established;
         place.record.given = None;
         place.given_at = None;
-        place.orphan_since = None;
+        (place.orphan_since, place.waits_since) = (None, None);
         if place.lead.take().is_some() {
             out.push(Effect::Lost(slot));
         }

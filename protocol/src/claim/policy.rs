@@ -36,7 +36,9 @@ impl<K: Keys> State<K> {
                         || set.len() != owners.as_slice().len()
                         || !set.iter().all(|peer| owners.contains(peer))
                 }
-                Some(place) => !place.holder().is_some_and(|holder| view.is_live(&holder)),
+                Some(place) => {
+                    should == Some(self.me) || !place.holder().is_some_and(|holder| view.is_live(&holder))
+                }
             };
             if look {
                 self.plan(slot, now);
@@ -275,10 +277,16 @@ impl<K: Keys> State<K> {
         let live = |token: Option<Token>| {
             token.is_some_and(|token| token.minter != me && view.is_live(&token.minter))
         };
-        if live(known) || self.leaving {
+        if self.leaving {
             return self.at_rest(slot);
         }
         let should = view.should_hold(slot, self.config.replicas) == Some(me);
+        if let Some(known) = known.filter(|_| live(known)) {
+            if should {
+                self.wait_for(now, slot, known.minter);
+            }
+            return self.at_rest(slot);
+        }
         if let Some(hint) = hint.filter(|hint| live(Some(*hint)) && Some(*hint) > known) {
             // Somebody says it holds by a later claim: it should show it, or what it knows that is later still.
             self.say(hint.minter, Part::Ask(slot));
@@ -319,6 +327,19 @@ impl<K: Keys> State<K> {
         }
         let at = now + self.pause(slot);
         self.plan(slot, at);
+    }
+
+    /// Somebody else holds what this peer should. It hands it over, unless a later claim has overtaken its own, of one who is
+    /// gone: then it knows that, and has to be asked.
+    fn wait_for(&mut self, now: Instant, slot: Slot, holder: PeerKey) {
+        let Some(place) = self.places.get_mut(&slot) else { return };
+        let due = *place.waits_since.get_or_insert(now) + self.config.announce_every;
+        if now < due {
+            return self.plan(slot, due);
+        }
+        place.waits_since = Some(now);
+        self.say(holder, Part::Ask(slot));
+        self.plan(slot, now + self.config.announce_every);
     }
 
     fn at_rest(&mut self, slot: Slot) {

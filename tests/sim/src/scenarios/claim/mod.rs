@@ -140,7 +140,7 @@ impl Scenario for Claims {
 
     fn checks(&self) -> Vec<Box<dyn Check<Peer>>> {
         vec![
-            Box::new(checks::OneHolder::default()),
+            Box::new(checks::OneHolder::new(self.0 == Variant::TwoFounders)),
             Box::new(checks::TokensRise::default()),
             Box::new(checks::PromisesKept::default()),
             Box::new(checks::AllSettled),

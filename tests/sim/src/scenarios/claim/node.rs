@@ -34,7 +34,7 @@ pub struct Peer {
     ready: bool,
     naming: Option<Ticket>,
     pub(crate) claims: State<Keyring>,
-    members: Members,
+    pub(super) members: Members,
     /// Who was heard since its stream last broke.
     up: BTreeSet<PeerKey>,
     pub(crate) view: Option<Arc<View>>,
