@@ -26,6 +26,12 @@ fn token() -> Token {
     Token { counter: 300, minter: PeerKey([0xaa; 32]) }
 }
 
+#[path = "golden/claim.rs"]
+mod claim;
+#[path = "golden/exclusion.rs"]
+mod exclusion;
+#[path = "golden/newer.rs"]
+mod newer;
 #[path = "golden/replica.rs"]
 mod replica;
 #[path = "golden/view.rs"]
@@ -34,6 +40,16 @@ mod view;
 /// Fails unless the bytes are these, and says what they are.
 fn assert_golden(name: &str, bytes: &[u8], golden: &str) {
     assert_eq!(hex(bytes), golden, "{name}: with other bytes it needs another VERSION");
+}
+
+/// Fails unless these are the lines of a file: a name and the bytes.
+#[track_caller]
+fn assert_lines(all: &[(&str, Vec<u8>)], golden: &str) {
+    let lines: Vec<String> = all.iter().map(|(name, bytes)| format!("{name} {}", hex(bytes))).collect();
+    for (line, golden) in lines.iter().zip(golden.lines()) {
+        assert_eq!(line, golden, "with other bytes it needs another VERSION");
+    }
+    assert_eq!(lines.len(), golden.lines().count(), "all is\n{}", lines.join("\n"));
 }
 
 mod links {

@@ -69,3 +69,44 @@ impl Message {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anthill_protocol::key::Slot;
+
+    fn one_of_each() -> [(Message, &'static [u8]); 5] {
+        let slot = Slot::new(7).expect("a slot");
+        let answers = links::Message::Answers { session: 7, answers: Vec::new() };
+        let copies = replica::Message(vec![replica::Part::Where { slot, counter: 9 }]);
+        [
+            (Message::View(view::Message::WantElectors), &[1, 1, 9]),
+            (Message::Claim(claim::Message::Hints(Vec::new())), &[2, 1, 3, 0]),
+            (Message::Replica(copies), &[3, 1, 1, 0, 7, 9]),
+            (Message::Links(answers), &[4, 1, 1, 7, 0]),
+            (Message::Steward(steward::Message::Release(Vec::new())), &[5, 1, 2, 0]),
+        ]
+    }
+
+    #[test]
+    fn the_first_byte_names_the_protocol_and_never_changes() {
+        for (message, golden) in one_of_each() {
+            assert_eq!(message.encode(), golden, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_newer_program_says_is_refused() {
+        for bytes in [&[6, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
+            let error = Message::decode(bytes).expect_err("no protocol of this program");
+            assert_eq!(error, MessageError::Protocol(bytes[0]));
+            assert!(error.to_string().contains("use a newer anthill"), "{error}");
+        }
+        for (message, golden) in one_of_each() {
+            let newer = [&[golden[0], golden[1] + 1], &golden[2..]].concat();
+            let error = Message::decode(&newer).expect_err("a newer version");
+            assert!(matches!(error, MessageError::Wire(WireError::Version { .. })), "{message:?}: {error}");
+            assert!(error.to_string().contains("use a newer anthill"), "{error}");
+        }
+    }
+}

@@ -2,9 +2,9 @@
 
 use super::Token;
 use super::io::Effect;
-use super::message::{Message, Part, Run};
+use super::message::Part;
 use super::place::After;
-use super::proof::{Fault, Give, Grant, How, MAX_COUNTER, Mint, check};
+use super::proof::{Fault, Grant, How, MAX_COUNTER, Mint, check};
 use super::state::State;
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
@@ -78,13 +78,13 @@ impl<K: Keys> State<K> {
         if place.record.token() > Some(token) {
             return Ok(());
         }
-        check(&mint, place.record.known(), &self.keys)?;
+        check(&mint, place.record.known(), place.record.given.as_ref(), &self.keys)?;
         // A claim of this peer's own that it does not remember is one of an earlier life of its key.
         place.record.mint = Some(mint);
         place.record.established = established;
         place.record.given = None;
         place.given_at = None;
-        place.orphan_since = None;
+        (place.orphan_since, place.waits_since) = (None, None);
         if place.lead.take().is_some() {
             out.push(Effect::Lost(slot));
         }
@@ -96,7 +96,7 @@ impl<K: Keys> State<K> {
         Ok(())
     }
 
-    fn refuse(
+    pub(super) fn refuse(
         &mut self,
         to: PeerKey,
         slot: Slot,
@@ -196,10 +196,15 @@ impl<K: Keys> State<K> {
         if wait.is_some() {
             // Checked first, so that nobody learns by it what it could not show. Who has the lease still renews a claim that
             // another line has overtaken, or it would be over: it must hear of that to let go.
-            check(&mint, place.record.known(), &self.keys)?;
+            check(&mint, place.record.known(), place.record.given.as_ref(), &self.keys)?;
             let lessee = place.lease.map(|(to, _)| to);
             self.refuse(from, slot, token, wait, Some(token));
-            lessee.into_iter().for_each(|to| self.say(to, Part::Moved(mint.clone())));
+            match lessee {
+                // That is this peer.
+                Some(to) if to == self.me => self.learn(now, mint, false, out)?,
+                Some(to) => self.say(to, Part::Moved(mint)),
+                None => {}
+            }
             return Ok(());
         }
         self.learn(now, mint, false, out)?;
@@ -228,69 +233,11 @@ impl<K: Keys> State<K> {
     }
 
     /// The holder says that majorities have acknowledged its claim.
-    fn settle(&mut self, slot: Slot, token: Token) {
+    pub(super) fn settle(&mut self, slot: Slot, token: Token) {
         let Some(place) = self.places.get_mut(&slot) else { return };
         if place.record.token() == Some(token) && !place.record.established {
             place.record.established = true;
             self.changed(slot);
         }
-    }
-
-    pub(super) fn renew_asked(
-        &mut self,
-        now: Instant,
-        from: PeerKey,
-        round: u64,
-        runs: &[Run],
-        out: &mut Vec<Effect>,
-    ) {
-        let until = now + self.config.kept();
-        let mut refused = Vec::new();
-        for (slot, counter) in runs.iter().flat_map(|run| run.slots().map(|slot| (slot, run.counter))) {
-            let token = Token { counter, minter: from };
-            let me = self.me;
-            let acknowledged = self.places.get_mut(&slot).is_some_and(|place| {
-                let record = &place.record;
-                let right = record.token() == Some(token)
-                    && record.promised == Some(token)
-                    && record.known().is_some_and(|mint| mint.claim.keeps(&me))
-                    && place.synced == (Some(token), Some(token))
-                    && place.bound(&from, now).is_none();
-                if right {
-                    place.lease = Some((from, until));
-                }
-                right
-            });
-            match acknowledged {
-                true => self.settle(slot, token),
-                false => refused.push(slot),
-            }
-        }
-        out.push(Effect::Send(from, Message::Renewed { round, refused }));
-    }
-
-    /// The holder gives this peer a slot.
-    fn handed(
-        &mut self,
-        now: Instant,
-        from: PeerKey,
-        give: Signed<Give>,
-        mint: Signed<Mint>,
-        out: &mut Vec<Effect>,
-    ) -> Result<(), Fault> {
-        let (word, before) = (give.body().clone(), mint.body().claim.clone());
-        if (word.by, word.to, word.token) != (from, self.me, before.token)
-            || before.holder != from
-            || word.slot != before.slot
-        {
-            return Err(Fault::Foreign);
-        }
-        give.verify(&self.keys).map_err(|_| Fault::Forged)?;
-        if self.leaving || !self.is_slot(word.slot) || !before.keeps(&self.me) {
-            return Ok(());
-        }
-        self.learn(now, mint, true, out)?;
-        self.take(now, word.slot, give);
-        Ok(())
     }
 }

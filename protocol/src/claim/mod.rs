@@ -33,10 +33,19 @@
 //!
 //! *Handoff.* The holder gives no permits, waits until the last is used or over, has its word on disk, and then sends it.
 //!
-//! *Force* begins another line, with a [`Root`] of its own and a token far above. Until the old lease ends both lines may
-//! fetch. Two swarms that meet are two lines of each slot as well. Of two lines the one with the greater token counts, whichever
-//! swarm it came from: its holder's gossip is heard, its claim asked for and checked, and the other holder lets go at
-//! once, though its last permits may still be used. What the other line had stays on disk, to be offered by replication.
+//! *Force* begins another line, with a [`Root`] of its own and a token far above. Between two lines safety needs views, and one thing
+//! of them only: that no two peers take themselves for members of the primary component at one moment, unless they are
+//! of one. Who holds has no lease when its view has not been of the primary component for [`Config::lease`]; who forces
+//! has been of it for that and 1.1 %. So when a component forces what another holds, the old line's permits have ended before
+//! the new one begins, and none overlap. Who forces has also seen a majority of the set (or, for twice as long, the holder) down for
+//! [`Config::t_force`]. Only where that is wrong within one component, or two components take themselves for primary,
+//! do both lines fetch, until they meet.
+//!
+//! *Two lines that meet*, of a force that was not needed or of two swarms of one name: the one with the greater token counts, whichever
+//! swarm it came from. Its holder's gossip is heard, its claim asked for and checked, and the other holder lets go at
+//! once, though its last permits may still be used: both fetch for one announcement (one and a half [`Config::announce_every`]) at
+//! most after they hear each other. While they meet both may mint, so which line stays is not known before. What the other line had
+//! stays on disk, to be offered by replication.
 //!
 //! # What is not covered
 //!
@@ -44,6 +53,9 @@
 //! slot's safety; proofs show a claim's last step only (see [`Mint`]). After a restart a holder does not remember that it had to
 //! catch up. A hint is not proved: who gossips high counters makes others ask it, and those of no set wait for it.
 
+mod ballot;
+mod handoff;
+mod hint;
 mod io;
 mod lead;
 mod member;
@@ -52,7 +64,10 @@ mod place;
 mod policy;
 mod proof;
 mod record;
+mod renew;
+mod standing;
 mod state;
+mod write;
 
 pub use crate::replica::Position;
 pub use io::{Config, Effect, Input, Reason, Ticket};

@@ -55,6 +55,8 @@ pub(super) struct Place {
     pub wish: Option<(Wish, Instant)>,
     /// Since when the holder is not live, or unknown.
     pub orphan_since: Option<Instant>,
+    /// Since when a live peer holds, as far as is known, what this one should; or when it was last asked whether it does.
+    pub waits_since: Option<Instant>,
     /// The operator's word.
     pub give_to: Option<PeerKey>,
     /// Since when a handoff is under way.

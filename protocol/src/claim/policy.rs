@@ -36,13 +36,18 @@ impl<K: Keys> State<K> {
                         || set.len() != owners.as_slice().len()
                         || !set.iter().all(|peer| owners.contains(peer))
                 }
-                Some(place) => !place.holder().is_some_and(|holder| view.is_live(&holder)),
+                Some(place) => {
+                    should == Some(self.me) || !place.holder().is_some_and(|holder| view.is_live(&holder))
+                }
             };
             if look {
                 self.plan(slot, now);
             } else if let Some(place) = self.places.get_mut(&slot) {
                 (place.orphan_since, place.wish) = (None, None);
             }
+        }
+        if self.primary.0 != view.primary() {
+            self.primary = (view.primary(), now);
         }
         self.view = Some(view);
     }
@@ -260,23 +265,6 @@ impl<K: Keys> State<K> {
         }
     }
 
-    /// Says again that a slot is given, or takes it back if nobody took it.
-    fn give_on(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
-        let Some(place) = self.places.get(&slot) else { return };
-        let Some((give, token)) = place.record.given.as_ref().zip(place.record.token()) else { return };
-        let to = give.body().to;
-        let waiting = place.given_at.is_some_and(|at| now < at + self.config.give_patience);
-        if waiting && self.view.as_ref().is_none_or(|view| view.stays(&to)) {
-            if place.is_durable() {
-                return self.given(now, slot, token);
-            }
-        } else {
-            self.attempt(now, slot, out);
-        }
-        let at = now + self.pause(slot);
-        self.plan(slot, at);
-    }
-
     /// A slot that somebody else holds, or nobody: takes over if that is this peer's part.
     fn orphaned(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
         let Some(view) = self.view.clone() else { return };
@@ -288,12 +276,25 @@ impl<K: Keys> State<K> {
         let live = |token: Option<Token>| {
             token.is_some_and(|token| token.minter != me && view.is_live(&token.minter))
         };
-        if live(known) || (!keeps && live(hint)) || self.leaving {
+        if self.leaving {
+            return self.at_rest(slot);
+        }
+        let should = view.should_hold(slot, self.config.replicas) == Some(me);
+        if let Some(known) = known.filter(|_| live(known)) {
+            if should {
+                self.wait_for(now, slot, known.minter);
+            }
             return self.at_rest(slot);
         }
         if let Some(hint) = hint.filter(|hint| live(Some(*hint)) && Some(*hint) > known) {
-            // Somebody says it holds by a later claim: it should show it.
+            // Somebody says it holds by a later claim: it should show it, or what it knows that is later still.
             self.say(hint.minter, Part::Ask(slot));
+            if !keeps {
+                if should {
+                    self.plan(slot, now + self.config.announce_every);
+                }
+                return self.at_rest(slot);
+            }
         }
         if known.is_some_and(|token| token.minter == me) {
             // A claim of this peer's own that it does not remember to have made: it is succeeded like another's.
@@ -304,7 +305,6 @@ impl<K: Keys> State<K> {
         let place = self.places.entry(slot).or_default();
         let begun = place.orphan_since.is_none();
         let since = *place.orphan_since.get_or_insert(now);
-        let should = view.should_hold(slot, self.config.replicas) == Some(me);
         if keeps && view.settled() {
             let due = since + self.config.stagger * self.rank(slot, &view, should);
             if now < due {
@@ -326,6 +326,19 @@ impl<K: Keys> State<K> {
         }
         let at = now + self.pause(slot);
         self.plan(slot, at);
+    }
+
+    /// Somebody else holds what this peer should. It hands it over, unless a later claim has overtaken its own, of one who is
+    /// gone: then it knows that, and has to be asked.
+    fn wait_for(&mut self, now: Instant, slot: Slot, holder: PeerKey) {
+        let Some(place) = self.places.get_mut(&slot) else { return };
+        let due = *place.waits_since.get_or_insert(now) + self.config.announce_every;
+        if now < due {
+            return self.plan(slot, due);
+        }
+        place.waits_since = Some(now);
+        self.say(holder, Part::Ask(slot));
+        self.plan(slot, now + self.config.announce_every);
     }
 
     fn at_rest(&mut self, slot: Slot) {
@@ -354,11 +367,14 @@ impl<K: Keys> State<K> {
         set.iter().copied().filter(|peer| view.is_live(peer)).collect()
     }
 
-    /// Whether the slot has been without a holder for `times` the patience, as a peer of the primary component sees it.
+    /// Whether the slot has been without a holder for `times` the patience, as a peer of the primary component sees it: of
+    /// that for long enough that nobody who was of it before has a lease.
     fn may_force(&self, now: Instant, slot: Slot, view: &View, times: u32) -> bool {
         let since = self.places.get(&slot).and_then(|place| place.orphan_since);
+        let (primary, begun) = self.primary;
         view.settled()
-            && view.primary()
+            && primary
+            && now >= begun + self.config.kept()
             && since.is_some_and(|since| now >= since + self.config.t_force * times)
     }
 }

@@ -2,13 +2,12 @@
 
 use super::io::{Config, Effect, Input, Reason, Ticket};
 use super::message::{Message, Part, Run};
-use super::place::{After, Lead, Place};
+use super::place::{Lead, Place};
 use super::proof::{Fault, How, Mint, Root};
 use super::record::Record;
 use super::{Claim, FORCE_JUMP, Token};
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
-use crate::signed::Signed;
 use crate::time::Instant;
 use crate::view::View;
 use rand_chacha::ChaCha8Rng;
@@ -28,23 +27,25 @@ pub struct State<K> {
     pub(super) me: PeerKey,
     rng: ChaCha8Rng,
     pub(super) view: Option<Arc<View>>,
+    /// Whether this peer is of the primary component by its view, and since when.
+    pub(super) primary: (bool, Instant),
     pub(super) places: BTreeMap<Slot, Place>,
     /// Who is said to hold what, by whoever says it of itself.
     pub(super) hints: BTreeMap<Slot, Token>,
     agenda: BTreeSet<(Instant, Slot)>,
-    dirty: BTreeSet<Slot>,
-    writing: BTreeMap<Ticket, Vec<Slot>>,
-    next_ticket: u64,
-    outbox: BTreeMap<PeerKey, Vec<Part>>,
+    pub(super) dirty: BTreeSet<Slot>,
+    pub(super) writing: BTreeMap<Ticket, Vec<Slot>>,
+    pub(super) next_ticket: u64,
+    pub(super) outbox: BTreeMap<PeerKey, Vec<Part>>,
     /// When each round of proposals was sent, for as long as it could count.
     rounds: BTreeMap<u64, Instant>,
     pub(super) next_round: u64,
     pub(super) renewals: BTreeMap<PeerKey, BTreeMap<u64, (Instant, Vec<Run>)>>,
     pub(super) wanted: BTreeSet<Slot>,
     pub(super) renew_at: Option<Instant>,
-    news: BTreeSet<Slot>,
-    gossip_at: Option<Instant>,
-    announce_at: Instant,
+    pub(super) news: BTreeSet<Slot>,
+    pub(super) gossip_at: Option<Instant>,
+    pub(super) announce_at: Instant,
     pub(super) leaving: bool,
     pub(super) forced: u64,
     /// Held by an earlier process of this peer, and not told yet.
@@ -75,6 +76,8 @@ impl<K: Keys> State<K> {
         let (next_round, number) = (rng.next_u64() >> 1, rng.next_u64());
         let mut state = State {
             announce_at: now + config.announce_every,
+            // Without a view nobody is: there is no lease until it comes.
+            primary: (false, now - config.lease),
             config,
             keys,
             me,
@@ -195,63 +198,6 @@ impl<K: Keys> State<K> {
         [slots, renew, Some((gossip, Reason::Gossip))].into_iter().flatten().min()
     }
 
-    /// The claim by which permits may be given, and until when they may be used; nothing if this peer may not fetch now.
-    ///
-    /// The time is the own clock's, which counts suspends: a process that stood still finds its lease over by itself.
-    pub fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
-        let place = self.places.get(&slot)?;
-        place.permits(&self.me, &self.config).filter(|(_, until)| now < *until)
-    }
-
-    /// Who holds a slot, as far as this peer knows.
-    pub fn route(&self, slot: Slot) -> Option<(PeerKey, Token)> {
-        let known = self.places.get(&slot).and_then(|place| place.record.token());
-        let token = known.max(self.hints.get(&slot).copied())?;
-        Some((token.minter, token))
-    }
-
-    /// The claim known of a slot, and whether it is known to be established.
-    pub fn claim(&self, slot: Slot) -> Option<(&Mint, bool)> {
-        let place = self.places.get(&slot)?;
-        Some((place.record.known()?, place.record.established))
-    }
-
-    /// Whether this peer is the holder by the last claim it knows, with or without a live lease.
-    pub fn holds(&self, slot: Slot) -> bool {
-        let led =
-            |place: &Place| place.is_own(&self.me) && place.lead.as_ref().is_some_and(|l| l.established);
-        self.places.get(&slot).is_some_and(led)
-    }
-
-    /// Whether a set or a holding is being changed by this peer.
-    pub fn is_moving(&self, slot: Slot) -> bool {
-        self.places.get(&slot).is_some_and(|place| {
-            let lead = place.lead.as_ref();
-            place.attempt.is_some()
-                || (place.record.given.is_some() && place.holder() == Some(self.me))
-                || lead.is_some_and(|lead| !lead.established || lead.drain.is_some())
-        })
-    }
-
-    /// What this peer is doing about a slot, for logs and failed simulations.
-    pub fn describe(&self, slot: Slot) -> String {
-        format!("{:?}", self.places.get(&slot))
-    }
-
-    /// True when, after [`Input::Leave`], nothing is left that somebody who stays could take: who keeps no copy yet is given
-    /// one first.
-    pub fn left(&self) -> bool {
-        let stays = |view: &View| view.members().any(|(peer, _)| *peer != self.me && view.stays(peer));
-        let others = self.view.as_ref().is_some_and(|view| stays(view));
-        let free = |slot: &Slot| !self.is_moving(*slot) && !(others && self.holds(*slot));
-        self.leaving && self.writing.is_empty() && self.places.keys().all(free)
-    }
-
-    /// How often this peer took over by force.
-    pub fn forced(&self) -> u64 {
-        self.forced
-    }
-
     /// A token is in use that is later than the claim known here. A holder needs a higher one to be acknowledged by all;
     /// anybody else asks whose it is.
     fn later(&mut self, now: Instant, slot: Slot, token: Token) {
@@ -291,20 +237,7 @@ impl<K: Keys> State<K> {
         if self.renew_at.is_some_and(|at| at <= now) {
             self.renew(now, out);
         }
-        if self.announce_at <= now {
-            self.announce_at = now + self.config.announce_every / 2 + self.jitter(self.config.announce_every);
-            self.news.extend(self.places.keys().copied());
-            self.gossip_at = Some(now);
-        }
-        if self.gossip_at.is_some_and(|at| at <= now) {
-            self.gossip_at = None;
-            let news = std::mem::take(&mut self.news);
-            let held = news.into_iter().filter(|slot| self.holds(*slot));
-            let held = held.filter_map(|slot| Some((slot, self.places.get(&slot)?.record.token()?.counter)));
-            for runs in Run::of(held.collect::<Vec<_>>()).chunks(super::message::MAX_RUNS) {
-                out.push(Effect::Gossip(Message::Hints(runs.to_vec())));
-            }
-        }
+        self.gossip(now, out);
     }
 
     fn peer_up(&mut self, now: Instant, peer: PeerKey) {
@@ -344,24 +277,6 @@ impl<K: Keys> State<K> {
         }
     }
 
-    /// Somebody says what it holds. Nobody is believed for more than a question.
-    fn hinted(&mut self, from: PeerKey, runs: &[Run]) {
-        for run in runs {
-            for slot in run.slots() {
-                if !self.is_slot(slot) {
-                    continue;
-                }
-                let token = Token { counter: run.counter, minter: from };
-                let hint = self.hints.entry(slot).or_insert(token);
-                *hint = token.max(*hint);
-                let older = |place: &Place| place.record.token().is_some_and(|known| known < token);
-                if self.places.get(&slot).is_some_and(older) {
-                    self.say(from, Part::Ask(slot));
-                }
-            }
-        }
-    }
-
     /// A lot between zero and `most`.
     pub(super) fn jitter(&mut self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
@@ -396,15 +311,6 @@ impl<K: Keys> State<K> {
         }
     }
 
-    pub(super) fn tell(&mut self, slot: Slot) {
-        self.news.insert(slot);
-    }
-
-    /// The record of a slot has changed.
-    pub(super) fn changed(&mut self, slot: Slot) {
-        self.dirty.insert(slot);
-    }
-
     /// The round of what is proposed now.
     pub(super) fn round(&mut self, now: Instant) -> u64 {
         let oldest = now - self.config.lease;
@@ -420,120 +326,6 @@ impl<K: Keys> State<K> {
 
     pub(super) fn sent_at(&self, round: u64) -> Option<Instant> {
         self.rounds.get(&round).copied()
-    }
-
-    /// Signs and takes an own claim; it is proposed when it is on disk.
-    pub(super) fn mint(&mut self, now: Instant, mint: Mint) {
-        let (slot, token) = (mint.claim.slot, mint.claim.token);
-        let Ok(signed) = Signed::sign(mint, &self.keys) else { return };
-        let until = now + self.config.kept();
-        let place = self.places.entry(slot).or_default();
-        let lead = place.lead.take();
-        // Copies are asked for by each claim anew; who had one of an earlier time may have deleted it since.
-        place.copying.clear();
-        if lead.is_none() {
-            place.whole.clear();
-        }
-        let before = lead.as_ref().filter(|lead| lead.drain.is_none() && lead.from.is_none()).and_then(
-            |lead| match (lead.established, place.record.known()) {
-                (true, Some(known)) => Some((known.claim.token, lead.protected_until(known, &self.config)?)),
-                _ => lead.before,
-            },
-        );
-        place.record.promised = place.record.promised.max(Some(token));
-        place.record.mint = Some(signed);
-        place.record.established = false;
-        place.record.given = None;
-        place.given_at = None;
-        place.attempt = None;
-        place.lease = Some((self.me, until));
-        place.lead = Some(Lead { before, from: lead.and_then(|lead| lead.from), ..Lead::default() });
-        place.defer(After::Minted(token));
-        place.tries = 0;
-        self.dirty.insert(slot);
-    }
-
-    fn persisted(&mut self, now: Instant, ticket: Ticket, out: &mut Vec<Effect>) {
-        for slot in self.writing.remove(&ticket).unwrap_or_default() {
-            let Some(place) = self.places.get_mut(&slot).filter(|p| p.write == Some(ticket)) else {
-                continue;
-            };
-            place.write = None;
-            if place.is_durable() {
-                // What has changed in this very call is written after this one.
-                if !self.dirty.contains(&slot) {
-                    place.synced = (place.record.promised, place.record.token());
-                }
-                self.saved(now, slot, out);
-            }
-        }
-    }
-
-    /// What was waiting for the record can be done.
-    fn saved(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
-        let after = self.places.get_mut(&slot).map(|place| std::mem::take(&mut place.after));
-        for after in after.into_iter().flatten() {
-            match after {
-                After::Promise(to, ballot, known) => self.promise(slot, to, ballot, known),
-                After::Accepted(to, token, round) => self.acknowledge(now, slot, to, token, round),
-                After::Minted(token) => self.minted(now, slot, token, out),
-                After::Ballot(ballot) => self.ballot_saved(now, slot, ballot),
-                After::Given(token) => self.given(now, slot, token),
-            }
-        }
-    }
-
-    /// Nothing that waited for it is said; who asked asks again, and then it is written again.
-    fn not_persisted(&mut self, now: Instant, ticket: Ticket) {
-        for slot in self.writing.remove(&ticket).unwrap_or_default() {
-            let Some(place) = self.places.get_mut(&slot).filter(|p| p.write == Some(ticket)) else {
-                continue;
-            };
-            place.write = None;
-            place.unsaved = true;
-            place
-                .after
-                .retain(|after| matches!(after, After::Minted(_) | After::Ballot(_) | After::Given(_)));
-            let at = now + self.pause(slot);
-            self.plan(slot, at);
-        }
-    }
-
-    /// Writes what has changed, does what waits for nothing, and sends.
-    fn flush(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        let dirty = std::mem::take(&mut self.dirty);
-        if !dirty.is_empty() {
-            self.next_ticket += 1;
-            let ticket = Ticket(self.next_ticket);
-            let mut records = Vec::with_capacity(dirty.len());
-            for &slot in &dirty {
-                let Some(place) = self.places.get_mut(&slot) else { continue };
-                place.write = Some(ticket);
-                place.unsaved = false;
-                records.push((slot, place.record.clone()));
-            }
-            self.writing.insert(ticket, dirty.into_iter().collect());
-            out.push(Effect::Persist(records, ticket));
-        }
-        for (to, parts) in std::mem::take(&mut self.outbox) {
-            out.extend(Message::split(parts).into_iter().map(|message| Effect::Send(to, message)));
-        }
-        if !self.news.is_empty() && self.gossip_at.is_none() {
-            self.gossip_at = Some(now + self.config.gossip_delay);
-        }
-    }
-
-    /// Answers that wait for nothing are said at once, others when the record is on disk.
-    pub(super) fn defer(&mut self, now: Instant, slot: Slot, after: After, out: &mut Vec<Effect>) {
-        let Some(place) = self.places.get_mut(&slot) else { return };
-        place.defer(after);
-        if place.unsaved {
-            self.dirty.insert(slot);
-        }
-        let place_is_durable = self.places.get(&slot).is_some_and(Place::is_durable);
-        if place_is_durable && !self.dirty.contains(&slot) {
-            self.saved(now, slot, out);
-        }
     }
 }
 

@@ -10,27 +10,75 @@ use std::collections::VecDeque;
 struct Swarm {
     now: Instant,
     peers: BTreeMap<PeerKey, State<Keyring>>,
+    /// Who hears whose gossip.
+    groups: Vec<Vec<PeerKey>>,
     inbox: VecDeque<(PeerKey, Input)>,
     bytes: usize,
 }
 
 impl Swarm {
-    /// The first peer founds.
-    fn of(peers: u64) -> Swarm {
+    /// Swarms of so many peers that know nothing of each other. The first peer of each founds it.
+    fn of(groups: &[u64], slots: impl Iterator<Item = Slot>) -> Swarm {
         let now = Instant::from_unix_s(1_700_000_000);
-        let state = |n: u64| {
-            let keys = Keyring::numbered(n);
-            let rng = ChaCha8Rng::seed_from_u64(n);
-            (keys.own(), State::new(Config::default(), keys, rng, now, n == 0, []))
-        };
-        let peers: BTreeMap<_, _> = (0..peers).map(state).collect();
+        let config = Config { slots: slots.collect(), ..Config::default() };
+        let mut swarm =
+            Swarm { now, peers: BTreeMap::new(), groups: Vec::new(), inbox: VecDeque::new(), bytes: 0 };
+        let mut numbers = 0..;
+        for &size in groups {
+            let group: Vec<_> = numbers.by_ref().take(size as usize).collect();
+            for &n in &group {
+                let (keys, rng) = (Keyring::numbered(n), ChaCha8Rng::seed_from_u64(n));
+                let state = State::new(config.clone(), keys.clone(), rng, now, n == group[0], []);
+                swarm.peers.insert(keys.own(), state);
+            }
+            swarm.groups.push(group.into_iter().map(|n| Keyring::numbered(n).own()).collect());
+        }
+        swarm.show();
+        swarm
+    }
+
+    /// Each group sees itself.
+    fn show(&mut self) {
         let seen = |peer: &PeerKey| {
             let record = Arc::new(MemberRecord::first(*peer, Vec::new(), false, 64, Instant::ZERO));
             (*peer, Seen { record, status: Status::Alive })
         };
-        let view = Arc::new(View::of(peers.keys().map(seen).collect(), true, true));
-        let inbox = peers.keys().map(|peer| (*peer, Input::View(Arc::clone(&view)))).collect();
-        Swarm { now, peers, inbox, bytes: 0 }
+        for group in &self.groups {
+            let view = Arc::new(View::of(group.iter().map(seen).collect(), true, true));
+            self.inbox.extend(group.iter().map(|peer| (*peer, Input::View(Arc::clone(&view)))));
+        }
+    }
+
+    /// All become one group.
+    fn meet(&mut self) {
+        self.groups = vec![self.groups.concat()];
+        self.show();
+    }
+
+    fn want_all(&mut self) {
+        let peers: Vec<PeerKey> = self.peers.keys().copied().collect();
+        for peer in peers {
+            let slots = self.peers[&peer].config.slots.clone();
+            slots.into_iter().for_each(|slot| self.feed(peer, Input::Want(slot)));
+        }
+    }
+
+    /// Every slot is held by who should hold it, and nothing moves.
+    fn assert_settled(&self) {
+        for state in self.peers.values() {
+            let view = state.view.as_ref().expect("a view");
+            for &slot in &state.config.slots {
+                let should = view.should_hold(slot, 3).expect("somebody");
+                assert_eq!(state.holds(slot), state.me == should, "{slot:?} at {}", state.me);
+                assert!(!state.is_moving(slot), "{slot:?} at {}", state.me);
+            }
+        }
+    }
+
+    /// Who may fetch there now.
+    fn able(&self, slot: Slot) -> Vec<PeerKey> {
+        let able = |state: &&State<Keyring>| state.lease(slot, self.now).is_some();
+        self.peers.values().filter(able).map(|state| state.me).collect()
     }
 
     fn run(&mut self, span: Duration) {
@@ -58,6 +106,11 @@ impl Swarm {
                     let message = Message::decode(&bytes).expect("own words");
                     self.inbox.push_back((other, Input::Received(to, message)));
                 }
+                Effect::Gossip(message) => {
+                    let group = self.groups.iter().find(|group| group.contains(&to)).expect("a group");
+                    let others = group.iter().filter(|other| **other != to);
+                    self.inbox.extend(others.map(|o| (*o, Input::Received(to, message.clone()))));
+                }
                 Effect::Persist(_, ticket) => self.inbox.push_back((to, Input::Persisted(ticket))),
                 Effect::Copy { slot, .. } => {
                     let all = self.peers.keys().copied().collect();
@@ -73,16 +126,9 @@ impl Swarm {
 
 #[test]
 fn every_slot_comes_to_who_should_hold_it_and_renewals_cost_little() {
-    let mut swarm = Swarm::of(3);
+    let mut swarm = Swarm::of(&[3], Slot::all());
     swarm.run(Duration::from_secs(90));
-    let view = swarm.peers.values().next().and_then(|state| state.view.clone()).expect("a view");
-    for slot in Slot::all() {
-        let should = view.should_hold(slot, 3).expect("somebody");
-        for (peer, state) in &swarm.peers {
-            assert_eq!(state.holds(slot), *peer == should, "{slot:?} at {peer}");
-            assert!(!state.is_moving(slot), "{slot:?} at {peer}");
-        }
-    }
+    swarm.assert_settled();
     let moving = swarm.bytes;
     // Two sets of three signed claims at most for each slot.
     assert!(moving < 16_384 * 4_000, "{moving} bytes to move");
@@ -90,15 +136,78 @@ fn every_slot_comes_to_who_should_hold_it_and_renewals_cost_little() {
     swarm.bytes = 0;
     swarm.run(Duration::from_secs(30));
     assert_eq!(swarm.bytes, 0, "what nobody wants costs nothing");
-    let peers: Vec<PeerKey> = swarm.peers.keys().copied().collect();
-    for peer in peers {
-        Slot::all().for_each(|slot| swarm.feed(peer, Input::Want(slot)));
-    }
+    swarm.want_all();
     swarm.run(Duration::from_secs(50));
     let per_s = swarm.bytes / 50;
     assert!(per_s < 16_384, "{per_s} bytes a second for all peers and slots");
     for slot in Slot::all() {
-        let able = swarm.peers.values().filter(|state| state.lease(slot, swarm.now).is_some()).count();
-        assert_eq!(able, 1, "{slot:?}");
+        assert_eq!(swarm.able(slot).len(), 1, "{slot:?}");
     }
+}
+
+#[test]
+fn where_two_swarms_of_one_name_meet_one_line_of_each_slot_stays() {
+    let slots = || Slot::all().step_by(64);
+    let mut swarm = Swarm::of(&[3, 4], slots());
+    swarm.run(Duration::from_secs(90));
+    swarm.assert_settled();
+    let root = |state: &State<Keyring>, slot| state.claim(slot).map(|(mint, _)| mint.root);
+    let roots = |swarm: &Swarm, slot| -> BTreeSet<Root> {
+        swarm.peers.values().filter_map(|state| root(state, slot)).collect()
+    };
+    let before: Vec<BTreeSet<Root>> = slots().map(|slot| roots(&swarm, slot)).collect();
+    assert!(before.iter().all(|roots| roots.len() == 2));
+    swarm.meet();
+    // What a holder announces is heard by all, and asked for, at once: from then on nobody else holds.
+    let bound = swarm.now + Config::default().announce_every * 3 / 2 + Config::default().gossip_delay;
+    let mut overlapped = false;
+    for _ in 0..300 {
+        swarm.want_all();
+        swarm.run(Duration::from_secs(1));
+        for slot in slots() {
+            let able = swarm.able(slot);
+            overlapped |= able.len() > 1;
+            assert!(able.len() <= 1 || swarm.now <= bound, "{slot:?} is fetched by {able:?}");
+        }
+    }
+    assert!(overlapped, "two swarms that do not know each other fetch the same");
+    swarm.assert_settled();
+    for (slot, before) in slots().zip(before) {
+        let holder = swarm.able(slot);
+        assert_eq!(holder.len(), 1, "{slot:?}");
+        let (mint, _) = swarm.peers[&holder[0]].claim(slot).expect("its claim");
+        assert!(before.contains(&mint.root), "{slot:?}: nobody began another line");
+        for keeper in &mint.claim.set {
+            assert_eq!(root(&swarm.peers[keeper], slot), Some(mint.root), "{slot:?} at {keeper}");
+        }
+    }
+    assert!(swarm.peers.values().all(|state| state.forced() == 0));
+}
+
+#[test]
+fn who_is_not_of_the_primary_component_has_no_lease_after_a_while() {
+    let mut swarm = Swarm::of(&[1], Slot::all().take(1));
+    let slot = Slot::all().next().expect("a slot");
+    let me = swarm.groups[0][0];
+    let lease = Config::default().lease;
+    swarm.want_all();
+    swarm.run(lease * 3);
+    assert_eq!(swarm.able(slot), [me]);
+    let view = swarm.peers[&me].view.clone().expect("a view");
+    let members: BTreeMap<_, _> = view.members().map(|(peer, seen)| (*peer, seen.clone())).collect();
+    let show = |swarm: &mut Swarm, primary| {
+        swarm.feed(me, Input::View(Arc::new(View::of(members.clone(), true, primary))));
+    };
+    show(&mut swarm, false);
+    let until = |swarm: &Swarm| swarm.peers[&me].lease(slot, swarm.now).map(|(_, until)| until);
+    let end = swarm.now + lease;
+    // A view that changes otherwise, and renewals, prolong nothing.
+    swarm.run(lease / 3);
+    show(&mut swarm, false);
+    swarm.run(lease / 3);
+    assert!(until(&swarm).is_some_and(|until| until <= end));
+    swarm.run(lease / 3);
+    assert_eq!(until(&swarm), None);
+    show(&mut swarm, true);
+    assert!(until(&swarm).is_some(), "the lease was kept alive");
 }

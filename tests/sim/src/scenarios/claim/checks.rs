@@ -1,16 +1,70 @@
 //! What must hold of claims.
 
 use super::config;
-use super::node::{Happened, Peer, Permit};
-use crate::check::{Broken, Check, View};
+use super::frame::stored;
+use super::happened::Happened;
+use super::node::Peer;
+use crate::check::{Broken, Check, Machine, Phase, View};
 use crate::node::NodeId;
 use anthill_protocol::claim::{Root, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
+use anthill_protocol::time::Instant;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// At no true moment do two peers have a usable permit for one slot, unless one of them holds by force.
-pub struct OneHolder;
+/// For how long after the faults two lines of one slot may go on side by side: who missed an announcement hears the next but one.
+const MEETING: Duration = Duration::from_secs(45);
+
+/// At no true moment do two peers have a usable permit for one slot by one line.
+///
+/// By two lines they have only where both took themselves for members of the primary component at one moment, and those that
+/// do no more did within a lease: where views are right about that, a force overlaps with nothing. The overlap ends
+/// when the two lines meet.
+#[derive(Default)]
+pub struct OneHolder {
+    /// Whether each takes itself for a member of the primary component, and since what true time.
+    primary: BTreeMap<NodeId, (bool, Instant)>,
+    quiet_since: Option<Instant>,
+    /// There are two swarms, which need not force anything to have two lines.
+    two_swarms: bool,
+}
+
+impl OneHolder {
+    pub fn new(two_swarms: bool) -> OneHolder {
+        OneHolder { two_swarms, ..OneHolder::default() }
+    }
+
+    fn note(&mut self, view: &View<'_, Peer>) {
+        if view.phase == Phase::Quiet {
+            self.quiet_since.get_or_insert(view.now);
+        }
+        let node = view.machine(view.actor).and_then(|machine| machine.node);
+        let is = node.and_then(|node| node.view.as_ref()).is_some_and(|view| view.primary());
+        let known = self.primary.entry(view.actor).or_insert((is, view.now));
+        if known.0 != is {
+            *known = (is, view.now);
+        }
+    }
+
+    fn may_overlap(&self, now: Instant, peers: [NodeId; 2]) -> bool {
+        if let Some(since) = self.quiet_since {
+            return now < since + MEETING;
+        }
+        if self.two_swarms {
+            return true;
+        }
+        // What clocks differ by.
+        let lease = config().kept();
+        match peers.map(|peer| self.primary.get(&peer).copied().unwrap_or((false, Instant::ZERO))) {
+            [(true, _), (true, _)] => true,
+            [(true, begun), (false, ended)] | [(false, ended), (true, begun)] => {
+                begun < ended && now < ended + lease
+            }
+            [(false, one), (false, other)] => now < one + lease && now < other + lease,
+        }
+    }
+}
 
 impl Check<Peer> for OneHolder {
     fn name(&self) -> &'static str {
@@ -18,18 +72,20 @@ impl Check<Peer> for OneHolder {
     }
 
     fn after_step(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
+        self.note(view);
         let permits = view.events.iter().filter_map(|event| match event {
             Happened::Permitted(permit) => Some(*permit),
             _ => None,
         });
         for permit in permits {
-            let same = |other: &&Permit| other.root == permit.root;
             for machine in view.machines().filter(|machine| machine.id != view.actor) {
                 let Some(node) = machine.node else { continue };
-                if let Some(other) = node.permits(permit.slot, machine.clock.show(view.now)).find(same) {
-                    let (actor, id) = (view.actor, machine.id);
-                    let what = format!("{actor} has {permit:?} while {id} has {other:?}");
-                    return Err(Broken::new(what, [actor, id]));
+                let (actor, id) = (view.actor, machine.id);
+                for other in node.permits(permit.slot, machine.clock.show(view.now)) {
+                    if other.root == permit.root || !self.may_overlap(view.now, [actor, id]) {
+                        let what = format!("{actor} has {permit:?} while {id} has {other:?}");
+                        return Err(Broken::new(what, [actor, id]));
+                    }
                 }
             }
         }
@@ -60,9 +116,27 @@ impl Check<Peer> for TokensRise {
     }
 }
 
-/// A member answers nothing below what it has answered.
+/// A member answers nothing below what it has answered, and finds it on its disk when it starts again.
 #[derive(Default)]
-pub struct PromisesKept(BTreeMap<(PeerKey, Slot), Token>);
+pub struct PromisesKept {
+    answered: BTreeMap<(PeerKey, Slot), Token>,
+    /// How often each machine had been started when it was last looked at.
+    starts: BTreeMap<NodeId, u32>,
+}
+
+impl PromisesKept {
+    fn after_start(&self, machine: &Machine<'_, Peer>, me: PeerKey) -> Result<(), Broken> {
+        for slot in config().slots {
+            let Some(answered) = self.answered.get(&(me, slot)) else { continue };
+            let promised = stored(machine.disk, slot).and_then(|record| record.promised);
+            if promised < Some(*answered) {
+                let what = format!("{me} has {promised:?} of {} on disk, after {answered:?}", slot.number());
+                return Err(Broken::new(what, [machine.id]));
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Check<Peer> for PromisesKept {
     fn name(&self) -> &'static str {
@@ -70,9 +144,15 @@ impl Check<Peer> for PromisesKept {
     }
 
     fn after_step(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
+        if let Some(machine) = view.machine(view.actor)
+            && let Some(node) = machine.node
+            && self.starts.insert(machine.id, machine.incarnation) != Some(machine.incarnation)
+        {
+            self.after_start(&machine, node.me)?;
+        }
         for event in view.events {
             let Happened::Answered { who, slot, token } = event else { continue };
-            let last = self.0.entry((*who, *slot)).or_insert(*token);
+            let last = self.answered.entry((*who, *slot)).or_insert(*token);
             if token < last {
                 let what = format!("{who} answers {token:?} for {} after {last:?}", slot.number());
                 return Err(Broken::new(what, [view.actor]));
@@ -94,6 +174,10 @@ impl Check<Peer> for AllSettled {
     fn at_end(&mut self, view: &View<'_, Peer>) -> Result<(), Broken> {
         let config = config();
         let running: Vec<(NodeId, &Peer)> = view.running().collect();
+        // Newcomers that find only each other, because all others left before they were heard, are no swarm.
+        if !running.iter().any(|(_, node)| node.members.settled) {
+            return Ok(());
+        }
         for &slot in &config.slots {
             let holders: Vec<_> = running.iter().filter(|(_, node)| node.claims.holds(slot)).collect();
             let all = running.iter().map(|(id, _)| *id);
@@ -115,11 +199,12 @@ impl Check<Peer> for AllSettled {
                 return Err(Broken::new(what, [*id]));
             }
             if let Some((id, _)) = running.iter().find(|(_, node)| node.claims.is_moving(slot)) {
-                let (number, state) = (
-                    slot.number(),
-                    running.iter().find(|(other, _)| other == id).map(|(_, node)| node.claims.describe(slot)),
-                );
-                return Err(Broken::new(format!("slot {number} still moves at {id}: {state:?}"), [*id]));
+                let all: Vec<_> =
+                    running.iter().map(|(id, node)| (id, node.me, node.claims.describe(slot))).collect();
+                return Err(Broken::new(
+                    format!("slot {} still moves at {id}: {all:#?}", slot.number()),
+                    [*id],
+                ));
             }
         }
         Ok(())

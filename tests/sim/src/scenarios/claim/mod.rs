@@ -4,14 +4,19 @@
 //! processes with one key are one member of a set that answers twice; membership finds them.
 
 mod checks;
+mod flaw;
+mod frame;
+mod happened;
 mod members;
 mod node;
 
-pub use node::{Happened, Peer};
+pub use happened::Happened;
+pub use node::Peer;
 
 use crate::check::Check;
 use crate::dice::Dice;
-use crate::fault::{Dose, FaultKind, Palette};
+use crate::fault::{Dose, FaultKind, Palette, Weather};
+use crate::plan::{Accident, draw};
 use crate::scenario::{How, Scenario, Start};
 use anthill_protocol::claim::Config;
 use anthill_protocol::key::Slot;
@@ -21,6 +26,8 @@ use std::time::Duration;
 pub(crate) const FAULTY: Duration = Duration::from_secs(150);
 /// How long it is quiet then: twice [`Config::t_force`], what membership needs to forget the dead, and the moves that follow.
 const QUIET: Duration = Duration::from_secs(300);
+/// Longer than a lease and a take-over.
+const LONG: Duration = Duration::from_secs(8);
 /// Slots there are.
 const SLOTS: u16 = 16;
 
@@ -29,6 +36,8 @@ const SLOTS: u16 = 16;
 pub enum Variant {
     /// Nothing.
     Right,
+    /// Nothing; but two peers found a swarm of one name, and meet.
+    TwoFounders,
     /// Promises and acknowledgements are sent before the disk has them.
     AnswersBeforeSync,
     /// A member does not wait for a lease after a restart.
@@ -43,8 +52,9 @@ pub enum Variant {
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Variant; 6] = [
+    pub const ALL: [Variant; 7] = [
         Variant::Right,
+        Variant::TwoFounders,
         Variant::AnswersBeforeSync,
         Variant::ForgetsLease,
         Variant::CountsFromAnswer,
@@ -87,6 +97,7 @@ impl Scenario for Claims {
     fn name(&self) -> &'static str {
         match self.0 {
             Variant::Right => "claim",
+            Variant::TwoFounders => "claim-two-founders",
             Variant::AnswersBeforeSync => "claim-answers-before-sync",
             Variant::ForgetsLease => "claim-forgets-lease",
             Variant::CountsFromAnswer => "claim-counts-from-answer",
@@ -98,6 +109,7 @@ impl Scenario for Claims {
     fn about(&self) -> &'static str {
         match self.0 {
             Variant::Right => "who may fetch: claims, take-overs, sets that change, handoffs, force",
+            Variant::TwoFounders => "the same where two swarms of one name meet: one line of each slot stays",
             Variant::AnswersBeforeSync => "the same with a planted bug: answers before the disk has them",
             Variant::ForgetsLease => "the same with a planted bug: no wait after a restart",
             Variant::CountsFromAnswer => "the same with a planted bug: the holder counts from the answer",
@@ -107,7 +119,13 @@ impl Scenario for Claims {
     }
 
     fn machines(&self, dice: &mut Dice) -> u32 {
-        u32::try_from(dice.between(1, 8)).unwrap_or(3)
+        // A bug needs a set to show, and a meeting two.
+        let (least, most) = match self.0 {
+            Variant::Right => (1, 8),
+            Variant::TwoFounders => (2, 8),
+            _ => (3, 5),
+        };
+        u32::try_from(dice.between(least, most)).unwrap_or(3)
     }
 
     fn phases(&self) -> (Duration, Duration) {
@@ -115,13 +133,14 @@ impl Scenario for Claims {
     }
 
     fn boot(&self, start: &Start) -> Boot {
-        let founder = start.id.0 == 0 && matches!(start.how, How::First | How::Restart);
+        let founders = if self.0 == Variant::TwoFounders { 2 } else { 1 };
+        let founder = start.id.0 < founders && matches!(start.how, How::First | How::Restart);
         Boot { variant: self.0, first: start.first, founder }
     }
 
     fn checks(&self) -> Vec<Box<dyn Check<Peer>>> {
         vec![
-            Box::new(checks::OneHolder),
+            Box::new(checks::OneHolder::new(self.0 == Variant::TwoFounders)),
             Box::new(checks::TokensRise::default()),
             Box::new(checks::PromisesKept::default()),
             Box::new(checks::AllSettled),
@@ -131,14 +150,48 @@ impl Scenario for Claims {
     fn palette(&self) -> Palette {
         let palette = Palette::everything().without(&[FaultKind::CopiedDisk]);
         let palette = Palette { machines: 16, ..palette };
-        // What a restart forgets does harm when it is short, and when a holder is away at the same time.
+        // What a restart forgets does harm when it is short, and when a candidate does not hear a holder that others hear.
         let dose =
             |every, most| Dose { every: Duration::from_secs(every), least: Duration::from_millis(10), most };
         match self.0 {
             Variant::ForgetsLease | Variant::AnswersBeforeSync => palette
-                .with(FaultKind::PowerLoss, dose(2, Duration::from_secs(4)))
-                .with(FaultKind::OneWay, dose(10, Duration::from_secs(30))),
-            _ => palette,
+                .with(FaultKind::PowerLoss, dose(3, Duration::from_secs(1)))
+                .with(FaultKind::Partial, Dose { least: LONG, ..dose(6, LONG * 4) }),
+            // An answer must wait at a holder that stands still until another has taken over.
+            Variant::CountsFromAnswer => {
+                palette.with(FaultKind::Pause, Dose { least: LONG, ..dose(5, LONG * 2) })
+            }
+            // Those left out must still have a say for somebody: peers come and go while they do not hear each other.
+            Variant::ForgetsOldSet => palette
+                .with(FaultKind::Join, dose(10, Duration::ZERO))
+                .with(FaultKind::Partition, Dose { least: LONG, ..dose(15, LONG * 5) }),
+            Variant::Right | Variant::TwoFounders | Variant::DoesNotDrain => palette,
+        }
+    }
+
+    fn plan(&self, seed: u64, _machines: u32, faulty: Duration) -> Vec<Accident> {
+        // The faults in which a bug shows are in every run with it.
+        let needed: &[FaultKind] = match self.0 {
+            Variant::ForgetsLease => &[FaultKind::PowerLoss, FaultKind::Partial],
+            Variant::AnswersBeforeSync => &[FaultKind::PowerLoss],
+            Variant::CountsFromAnswer => &[FaultKind::Pause],
+            Variant::ForgetsOldSet => &[FaultKind::Join, FaultKind::Partition],
+            Variant::Right | Variant::TwoFounders | Variant::DoesNotDrain => &[],
+        };
+        let has = |plan: &Vec<Accident>| needed.iter().all(|kind| plan.iter().any(|one| one.kind == *kind));
+        let (palette, tries) = (self.palette(), 0..64);
+        tries.map(|n| draw(seed ^ (n << 32), &palette, faulty)).find(has).unwrap_or_default()
+    }
+
+    fn weather(&self, seed: u64) -> Weather {
+        let drawn = Weather::draw(&mut Dice::new(seed, "weather"), &self.palette().weather);
+        match self.0 {
+            // On a slow network answers are on their way for long.
+            Variant::CountsFromAnswer => {
+                let (latency_least, latency_most) = (Duration::from_millis(200), Duration::from_secs(1));
+                Weather { latency_least, latency_most, ..drawn }
+            }
+            _ => drawn,
         }
     }
 }

@@ -1,139 +1,52 @@
 //! One peer: the claims of the protocol room, a plain membership, and somebody who wants to fetch.
 
+use super::frame::{Frame, IDENTITY, Identity, MEMBERS, Stored, key_of, stored};
+use super::happened::{Happened, Permit, short};
 use super::members::{BEAT, Members};
 use super::{Boot, Variant, config};
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
-use anthill_protocol::claim::{self, Effect, Input, Message, Part, Record, Root, State, Token};
+use anthill_protocol::claim::{self, Effect, Input, Message, Record, Run, State};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey, testing::Keyring};
 use anthill_protocol::time::Instant;
 use anthill_protocol::view::View;
-use anthill_protocol::wire::{Versioned, decode, encode};
+use anthill_protocol::wire::{decode, encode};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-const IDENTITY: &[u8] = b"identity";
-const MEMBERS: &[u8] = b"members";
-const RECORDS: &[u8] = b"slot/";
 /// From a permit's being given to its use at most.
 const DAWDLE: Duration = Duration::from_secs(8);
 /// How long a copy takes at most.
 const COPYING: Duration = Duration::from_secs(5);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Identity {
-    number: u64,
-    founder: bool,
-}
-
-impl Versioned for Identity {
-    const VERSION: u8 = 1;
-    const LIMIT: usize = 64;
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Stored(Vec<(u32, PeerKey)>);
-
-impl Versioned for Stored {
-    const VERSION: u8 = 1;
-    const LIMIT: usize = 0x1_0000;
-}
-
-/// What travels: the key stands for what an authenticated stream knows.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-enum Frame {
-    Beat { from: PeerKey, settled: bool, known: Vec<(u32, PeerKey)> },
-    Claims { from: PeerKey, bytes: Vec<u8> },
-}
-
-impl Versioned for Frame {
-    const VERSION: u8 = 1;
-    const LIMIT: usize = 0x10_0000;
-}
-
-/// The right to fetch once.
-#[derive(Clone, Copy, Debug)]
-pub struct Permit {
-    /// Where.
-    pub slot: Slot,
-    /// By which claim.
-    pub token: Token,
-    /// Of which line.
-    pub root: Root,
-    /// Not to be used from here on, by the own clock.
-    pub not_after: Instant,
-    use_at: Instant,
-}
-
-/// What others could see.
-#[derive(Clone, Debug)]
-pub enum Happened {
-    /// A permit was given.
-    Permitted(Permit),
-    /// It was used: the site sees a request.
-    Fetched(Permit),
-    /// A member promised or acknowledged.
-    Answered {
-        /// Who.
-        who: PeerKey,
-        /// Of what.
-        slot: Slot,
-        /// What it answers nothing below.
-        token: Token,
-    },
-    /// For whoever reads the log.
-    Noted(String),
-}
-
-impl fmt::Display for Happened {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Happened::Permitted(p) => {
-                write!(f, "permit {} by {} until {:?}", p.slot.number(), short(p.token), p.not_after)
-            }
-            Happened::Fetched(p) => write!(f, "fetches {} by {}", p.slot.number(), short(p.token)),
-            Happened::Answered { slot, token, .. } => {
-                write!(f, "answers {} {}", slot.number(), short(*token))
-            }
-            Happened::Noted(what) => f.write_str(what),
-        }
-    }
-}
-
-fn short(token: Token) -> String {
-    format!("{}:{:.4}", token.counter, token.minter.to_string())
-}
-
 /// One machine's process.
 pub struct Peer {
-    variant: Variant,
+    pub(super) variant: Variant,
     first: u32,
-    me: PeerKey,
+    pub(crate) me: PeerKey,
     identity: Identity,
     /// The identity is on disk.
     ready: bool,
     naming: Option<Ticket>,
     pub(crate) claims: State<Keyring>,
-    members: Members,
+    pub(super) members: Members,
     /// Who was heard since its stream last broke.
     up: BTreeSet<PeerKey>,
     pub(crate) view: Option<Arc<View>>,
     writing: BTreeMap<Ticket, claim::Ticket>,
     permits: Vec<Permit>,
-    draining: Vec<Slot>,
+    pub(super) draining: Vec<Slot>,
     later: BTreeMap<Instant, Vec<Input>>,
     copies: BTreeMap<Instant, Vec<(Slot, PeerKey)>>,
     whole: BTreeMap<Slot, BTreeSet<PeerKey>>,
-    /// The slots of the renewals sent, and when an answer last came: for a planted bug.
-    renewals: BTreeMap<u64, Vec<Slot>>,
-    answered: BTreeMap<Slot, Instant>,
+    /// The renewals sent, and when each member's answer came, by which claim: for a planted bug.
+    renewals: BTreeMap<u64, Vec<Run>>,
+    pub(super) answered: BTreeMap<(Slot, PeerKey), (u64, Instant)>,
     dice: Dice,
     beat_at: Instant,
     work_at: Instant,
@@ -150,8 +63,17 @@ impl Peer {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             let mut out = Vec::new();
+            let asked = match &input {
+                Input::Received(from, Message::Renew { runs, .. }) => Some((*from, runs.clone())),
+                _ => None,
+            };
             self.claims.handle(ctx.now(), input, &mut out);
             for effect in out {
+                if let (Some((holder, runs)), Effect::Send(_, Message::Renewed { refused, .. })) =
+                    (&asked, &effect)
+                {
+                    self.tell_renewed(ctx, *holder, runs, refused);
+                }
                 self.act(ctx, effect, &mut inputs);
             }
         }
@@ -163,7 +85,7 @@ impl Peer {
                 self.tell(ctx, &message);
                 if let (Variant::CountsFromAnswer, Message::Renew { round, runs }) = (self.variant, &message)
                 {
-                    self.renewals.insert(*round, runs.iter().flat_map(|run| run.slots()).collect());
+                    self.renewals.insert(*round, runs.clone());
                 }
                 inputs
                     .extend(self.forged(to, &message).map(|(from, message)| Input::Received(from, message)));
@@ -176,8 +98,8 @@ impl Peer {
                 nodes.into_iter().for_each(|node| self.send(ctx, node, &message));
             }
             Effect::Persist(records, ticket) => {
-                let key = |slot: Slot| [RECORDS, &slot.number().to_be_bytes()].concat();
-                let batch = records.iter().map(|(slot, record)| (key(*slot), Some(encode(record)))).collect();
+                let batch =
+                    records.iter().map(|(slot, record)| (key_of(*slot), Some(encode(record)))).collect();
                 let mine = ctx.write(batch, true);
                 if self.variant == Variant::AnswersBeforeSync {
                     inputs.push(Input::Persisted(ticket));
@@ -221,40 +143,6 @@ impl Peer {
     fn soon(&mut self, ctx: &Ctx<'_, Happened>, input: Input) {
         let at = ctx.now() + self.dice.span(Duration::from_millis(50), COPYING);
         self.later.entry(at).or_default().push(input);
-    }
-
-    /// The planted bug of the old set: answers of those left out, made up.
-    fn forged(&self, to: PeerKey, message: &Message) -> Option<(PeerKey, Message)> {
-        let Message::Parts(parts) = message else { return None };
-        if self.variant != Variant::ForgetsOldSet {
-            return None;
-        }
-        let forged = parts.iter().filter_map(|part| match part {
-            Part::Propose { mint, round } if !mint.body().claim.keeps(&to) => {
-                let claim = &mint.body().claim;
-                Some(Part::Accepted { slot: claim.slot, counter: claim.token.counter, round: *round })
-            }
-            _ => None,
-        });
-        let forged: Vec<Part> = forged.collect();
-        (!forged.is_empty()).then_some((to, Message::Parts(forged)))
-    }
-
-    /// Logs what a message promises.
-    fn tell(&self, ctx: &mut Ctx<'_, Happened>, message: &Message) {
-        let Message::Parts(parts) = message else { return };
-        for part in parts {
-            let (slot, token) = match part {
-                Part::Promise { grant, .. } => (grant.body().slot, grant.body().ballot),
-                Part::Accepted { slot, counter, .. } => {
-                    let token = self.claims.claim(*slot).map(|(mint, _)| mint.claim.token);
-                    let Some(token) = token.filter(|token| token.counter == *counter) else { continue };
-                    (*slot, token)
-                }
-                _ => continue,
-            };
-            ctx.log(Happened::Answered { who: self.me, slot, token });
-        }
     }
 
     fn send(&self, ctx: &mut Ctx<'_, Happened>, node: NodeId, message: &Message) {
@@ -305,9 +193,8 @@ impl Peer {
             }
             for slot in slots {
                 let root = self.claims.claim(slot).map(|(mint, _)| mint.root);
-                let Some(((token, until), root)) = self.claims.lease(slot, now).zip(root) else { continue };
+                let Some(((token, not_after), root)) = self.lease(slot, now).zip(root) else { continue };
                 if self.dice.chance(400_000) {
-                    let not_after = self.until(slot, until);
                     let use_at = now + self.dice.span(Duration::ZERO, DAWDLE);
                     let permit = Permit { slot, token, root, not_after, use_at };
                     self.permits.push(permit);
@@ -325,13 +212,6 @@ impl Peer {
             }
         }
     }
-
-    fn until(&self, slot: Slot, until: Instant) -> Instant {
-        match self.answered.get(&slot) {
-            Some(&at) if self.variant == Variant::CountsFromAnswer => until.max(at + config().lease),
-            _ => until,
-        }
-    }
 }
 
 impl Node for Peer {
@@ -339,15 +219,12 @@ impl Node for Peer {
     type Event = Happened;
 
     fn boot(boot: Boot, disk: &Disk, now: Instant, seed: u64) -> Peer {
-        let stored = disk.get(IDENTITY).and_then(|bytes| decode::<Identity>(bytes).ok());
-        let identity = stored.unwrap_or(Identity { number: seed, founder: boot.founder });
+        let named = disk.get(IDENTITY).and_then(|bytes| decode::<Identity>(bytes).ok());
+        let identity = named.unwrap_or(Identity { number: seed, founder: boot.founder });
         let keys = Keyring::numbered(identity.number);
         let me = keys.own();
-        let record = |(key, bytes): (&[u8], &[u8])| {
-            let number = key.get(RECORDS.len()..)?.try_into().ok().map(u16::from_be_bytes)?;
-            Some((Slot::new(number)?, decode::<Record>(bytes).ok()?))
-        };
-        let records: Vec<(Slot, Record)> = disk.range(RECORDS).filter_map(record).collect();
+        let record = |slot: Slot| Some((slot, stored(disk, slot)?));
+        let records: Vec<(Slot, Record)> = config().slots.into_iter().filter_map(record).collect();
         let known = disk.get(MEMBERS).and_then(|bytes| decode::<Stored>(bytes).ok()).map(|stored| stored.0);
         let started = if boot.variant == Variant::ForgetsLease { now - config().kept() } else { now };
         let rng = ChaCha8Rng::seed_from_u64(seed);
@@ -356,7 +233,7 @@ impl Node for Peer {
             first: boot.first,
             me,
             identity,
-            ready: stored.is_some(),
+            ready: named.is_some(),
             naming: None,
             claims: State::new(config(), keys, rng, started, identity.founder, records),
             members: Members::new(me, known.unwrap_or_default(), identity.founder, now),
@@ -452,9 +329,11 @@ impl Node for Peer {
             }
             Frame::Claims { from: peer, bytes } => {
                 let Ok(message) = Message::decode(&bytes) else { return };
-                if let Message::Renewed { round, .. } = &message {
-                    let slots = self.renewals.remove(round).unwrap_or_default();
-                    self.answered.extend(slots.into_iter().map(|slot| (slot, now)));
+                if let Message::Renewed { round, refused } = &message {
+                    let runs = self.renewals.remove(round).unwrap_or_default();
+                    let slots = runs.iter().flat_map(|run| run.slots().map(|slot| (slot, run.counter)));
+                    let slots = slots.filter(|(slot, _)| refused.binary_search(slot).is_err());
+                    self.answered.extend(slots.map(|(slot, counter)| ((slot, peer), (counter, now))));
                 }
                 self.feed(ctx, Input::Received(peer, message));
             }

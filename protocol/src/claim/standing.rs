@@ -1,0 +1,75 @@
+//! What a peer says about its claims when it is asked: who may fetch, who holds, what moves.
+
+use super::Token;
+use super::place::Place;
+use super::proof::Mint;
+use super::state::State;
+use crate::key::Slot;
+use crate::peer::{Keys, PeerKey};
+use crate::time::Instant;
+use crate::view::View;
+
+impl<K: Keys> State<K> {
+    /// The claim by which permits may be given, and until when they may be used; nothing if this peer may not fetch now.
+    ///
+    /// The time is the own clock's, which counts suspends: a process that stood still finds its lease over by itself. Who is
+    /// not of the primary component has no lease after [`Config::lease`]: another component may take over by force.
+    pub fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
+        let place = self.places.get(&slot)?;
+        let (token, until) = place.permits(&self.me, &self.config)?;
+        let until = match self.primary {
+            (true, _) => until,
+            (false, since) => until.min(since + self.config.lease),
+        };
+        (now < until).then_some((token, until))
+    }
+
+    /// Who holds a slot, as far as this peer knows.
+    pub fn route(&self, slot: Slot) -> Option<(PeerKey, Token)> {
+        let known = self.places.get(&slot).and_then(|place| place.record.token());
+        let token = known.max(self.hints.get(&slot).copied())?;
+        Some((token.minter, token))
+    }
+
+    /// The claim known of a slot, and whether it is known to be established.
+    pub fn claim(&self, slot: Slot) -> Option<(&Mint, bool)> {
+        let place = self.places.get(&slot)?;
+        Some((place.record.known()?, place.record.established))
+    }
+
+    /// Whether this peer is the holder by the last claim it knows, with or without a live lease.
+    pub fn holds(&self, slot: Slot) -> bool {
+        let led =
+            |place: &Place| place.is_own(&self.me) && place.lead.as_ref().is_some_and(|l| l.established);
+        self.places.get(&slot).is_some_and(led)
+    }
+
+    /// Whether a set or a holding is being changed by this peer.
+    pub fn is_moving(&self, slot: Slot) -> bool {
+        self.places.get(&slot).is_some_and(|place| {
+            let lead = place.lead.as_ref();
+            place.attempt.is_some()
+                || (place.record.given.is_some() && place.holder() == Some(self.me))
+                || lead.is_some_and(|lead| !lead.established || lead.drain.is_some())
+        })
+    }
+
+    /// What this peer is doing about a slot, for logs and failed simulations.
+    pub fn describe(&self, slot: Slot) -> String {
+        format!("{:?}", self.places.get(&slot))
+    }
+
+    /// True when, after [`Input::Leave`](super::Input::Leave), nothing is left that somebody who stays could take: who keeps no
+    /// copy yet is given one first.
+    pub fn left(&self) -> bool {
+        let stays = |view: &View| view.members().any(|(peer, _)| *peer != self.me && view.stays(peer));
+        let others = self.view.as_ref().is_some_and(|view| stays(view));
+        let free = |slot: &Slot| !self.is_moving(*slot) && !(others && self.holds(*slot));
+        self.leaving && self.writing.is_empty() && self.places.keys().all(free)
+    }
+
+    /// How often this peer took over by force.
+    pub fn forced(&self) -> u64 {
+        self.forced
+    }
+}
