@@ -233,6 +233,20 @@ impl<B: Book, K: Keys> State<B, K> {
         out.push(Effect::Send(peer, answer));
     }
 
+    /// Tells a peer of the items of these keys, as far as they are known here and its share is not used up.
+    pub fn tell(&mut self, now: Instant, peer: PeerKey, keys: &[ItemKey], out: &mut Vec<EffectOf<B>>) {
+        if !self.served.is_open(now, &peer) {
+            return;
+        }
+        let items: Vec<B::Item> = keys.iter().filter_map(|key| self.book.item(key)).collect();
+        let fit = that_fit(items.iter());
+        let message = Message::News(items.into_iter().take(fit).collect());
+        self.served.spend(now, peer, if fit == 0 { LEAST_COST } else { message.encode().len() });
+        if fit > 0 {
+            out.push(Effect::Send(peer, message));
+        }
+    }
+
     /// Takes gossip, as much as its maker may have checked.
     fn news(&mut self, now: Instant, peer: PeerKey, items: Vec<B::Item>, out: &mut Vec<EffectOf<B>>) {
         if !self.heard.is_open(now, &peer) {
