@@ -237,7 +237,7 @@ impl Driver {
         let committed = Input::Committed {
             commits: std::mem::take(&mut self.answered),
             gained: applied.gains.into_values().collect(),
-            admitted: applied.admitted.into_iter().collect(),
+            admitted: applied.admitted.into_iter().map(|((crawl, slot), n)| (crawl, slot, n)).collect(),
             next_due: self.store.next_due(),
             promoted,
         };

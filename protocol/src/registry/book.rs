@@ -48,7 +48,7 @@ pub enum Item {
     /// A crawl.
     Crawl(Box<Told>),
     /// What a peer did for one.
-    Register(Signed<Register>),
+    Register(Box<Signed<Register>>),
 }
 
 impl Versioned for Item {
@@ -319,7 +319,7 @@ impl Book {
         if !matches!(outcome, Outcome::New | Outcome::Newer) {
             return (outcome, Vec::new());
         }
-        self.enter(Item::Register(signed.clone()));
+        self.enter(Item::Register(Box::new(signed.clone())));
         self.registers.insert(key, signed);
         if outcome == Outcome::Newer {
             return (outcome, Vec::new());
@@ -414,7 +414,7 @@ impl epidemic::Book for Book {
                 signed(&told.begun, keys)?;
                 told.ended.as_ref().map_or(Ok(()), |ended| signed(ended, keys))?;
             }
-            Item::Register(register) => signed(register, keys)?,
+            Item::Register(register) => signed(register.as_ref(), keys)?,
         }
         Ok(item.verified())
     }
@@ -439,7 +439,7 @@ impl epidemic::Book for Book {
     fn merge(&mut self, now_s: u64, item: VerifiedItem) -> (Outcome<Refusal>, Vec<Name>) {
         match item.item {
             Item::Crawl(told) => self.merge_crawl(now_s, *told),
-            Item::Register(register) => self.merge_register(register),
+            Item::Register(register) => self.merge_register(*register),
         }
     }
 
@@ -465,7 +465,7 @@ impl epidemic::Book for Book {
         match self.index.name(key)? {
             Name::Crawl(key) => self.crawls.get(key).map(|told| Item::Crawl(Box::new(told.clone()))),
             Name::Register(crawl, by, generation) => {
-                self.registers.get(&(*crawl, *by, *generation)).cloned().map(Item::Register)
+                self.registers.get(&(*crawl, *by, *generation)).cloned().map(Box::new).map(Item::Register)
             }
         }
     }

@@ -30,7 +30,7 @@ fn say(book: &mut Book, crawl: CrawlKey, by: u64, quiet: Option<Quiet>, agreed: 
     let seq = book.register(&crawl, &key(by), 1).map_or(1, |register| register.seq + 1);
     let register =
         Register { crawl, by: key(by), generation: 1, seq, counts: Counts::default(), quiet, agreed };
-    let item = Item::Register(Signed::sign(register, &Keyring::numbered(by)).unwrap());
+    let item = Item::Register(Box::new(Signed::sign(register, &Keyring::numbered(by)).unwrap()));
     book.merge(5, Book::verify(item, &Keyring::numbered(0)).unwrap());
 }
 

@@ -276,7 +276,7 @@ impl<K: Keys + Clone> State<K> {
         let said = self.book().register(&crawl, &me, generation).copied();
         if quiet.is_some()
             && said.map_or(Counts::default(), |said| said.counts) == counts
-            && self.settled(&crawl)
+            && self.is_settled(&crawl)
         {
             return;
         }
@@ -287,12 +287,12 @@ impl<K: Keys + Clone> State<K> {
             return;
         }
         if let Ok(signed) = Signed::sign(register, &self.keys) {
-            self.spread(now, epidemic::Input::Local(Item::Register(signed)), out);
+            self.spread(now, epidemic::Input::Local(Item::Register(Box::new(signed))), out);
         }
     }
 
-    /// Whether a crawl is known to be over, and nobody who was away then is here now.
-    fn settled(&self, crawl: &CrawlKey) -> bool {
+    /// Whether a crawl is known to be over, and nobody who was away then is here now: nothing more is to be said about that.
+    pub fn is_settled(&self, crawl: &CrawlKey) -> bool {
         self.over(crawl).is_some_and(|over| over.away <= self.away)
     }
 

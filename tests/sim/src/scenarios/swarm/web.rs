@@ -65,6 +65,11 @@ pub fn found(url: &str) -> FoundLink {
     }
 }
 
+/// The host that is excluded while the swarm crawls: no other page is found by its pages alone.
+pub fn excluded() -> String {
+    name(HOSTS - 1)
+}
+
 /// The seed.
 pub fn seed() -> FoundLink {
     found(&url(0, 0))
@@ -73,6 +78,11 @@ pub fn seed() -> FoundLink {
 /// Every page: each can be reached.
 pub fn all() -> impl Iterator<Item = FoundLink> {
     (0..HOSTS).flat_map(|host| (0..PAGES).map(move |page| found(&url(host, page))))
+}
+
+/// Every page that is to be fetched, when a host is `excluded` or when not.
+pub fn wanted(excluded: bool) -> impl Iterator<Item = FoundLink> {
+    all().filter(move |page| !excluded || page.host_name != self::excluded())
 }
 
 /// The slots that hosts and addresses lie in.
