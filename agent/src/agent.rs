@@ -239,7 +239,13 @@ impl<R: Rights> Agent<R> {
                 self.made(permit, made, links, previous, outbox);
             }
             Input::Committed { commits, gained, admitted, next_due, promoted } => {
-                admitted.into_iter().for_each(|new| self.crawls.admitted(new));
+                for (id, slot, count) in admitted {
+                    self.crawls.admitted(id, count);
+                    // What was written after its slot was lost is the next holder's to fetch.
+                    if self.rights.holds(slot) {
+                        self.crawls.found((id, slot, count));
+                    }
+                }
                 for _ in 0..commits {
                     let Some(open) = self.ledger.pop() else { break };
                     open.about.into_iter().flatten().for_each(|host| self.frontier.release(host));

@@ -37,6 +37,8 @@ struct Crawl {
     weight: usize,
     /// What was never tried, by slot: as far as it came since the process started.
     untried: BTreeMap<Slot, u64>,
+    /// The rest of it, which was there before.
+    unplaced: u64,
     /// Rises with whatever is begun for it.
     activity: u64,
     /// Pages that this peer may have fetched of those that the swarm may.
@@ -48,7 +50,6 @@ impl Crawl {
         let weight = record.seeds.iter().map(String::len).sum();
         Crawl {
             reach: Reach::new(record.scope),
-            record,
             sites: Set::default(),
             flights: 0,
             pages_in_flight: 0,
@@ -57,8 +58,10 @@ impl Crawl {
             unwritten: None,
             weight,
             untried: BTreeMap::new(),
+            unplaced: record.untried,
             activity: 0,
             allowance: None,
+            record,
         }
     }
 
@@ -256,11 +259,15 @@ impl Crawls {
 
     /// An entry is done with that had never been tried.
     pub fn tried(&mut self, id: CrawlId, slot: Slot) {
-        if let Some(crawl) = self.map.get_mut(&id) {
+        let Some(crawl) = self.map.get_mut(&id) else { return };
+        let left = match crawl.untried.get_mut(&slot) {
+            Some(left) if *left > 0 => left,
+            _ => &mut crawl.unplaced,
+        };
+        // What was in flight when its slot was lost is counted no more.
+        if *left > 0 {
+            *left -= 1;
             crawl.record.untried = crawl.record.untried.saturating_sub(1);
-            if let Some(left) = crawl.untried.get_mut(&slot) {
-                *left = left.saturating_sub(1);
-            }
         }
     }
 
@@ -280,14 +287,13 @@ impl Crawls {
     }
 
     /// So many URLs were new.
-    pub fn admitted(&mut self, (id, slot, count): Untried) {
+    pub fn admitted(&mut self, id: CrawlId, count: u64) {
         if let Some(crawl) = self.map.get_mut(&id) {
             crawl.record.admitted += count;
         }
-        self.found((id, slot, count));
     }
 
-    /// So many are in a slot, whoever admitted them.
+    /// So many that were never tried are in a slot, whoever admitted them.
     pub fn found(&mut self, (id, slot, count): Untried) {
         if let Some(crawl) = self.map.get_mut(&id) {
             crawl.record.untried += count;

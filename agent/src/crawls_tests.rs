@@ -121,7 +121,7 @@ fn revisits_and_sitemaps_do_not_count_as_pages() {
 #[test]
 fn a_crawl_is_done_when_nothing_untried_is_left_or_it_ended_with_nothing_in_flight() {
     let mut crawls = begun("http://a.test/", CrawlSpec::default());
-    crawls.admitted((ID, slot(), 2));
+    crawls.found((ID, slot(), 2));
     assert!(!crawls.idle());
     crawls.tried(ID, slot());
     crawls.given(&entry(0).entry);
@@ -144,7 +144,7 @@ fn a_record_with_many_seeds_is_not_written_with_every_commit_but_in_the_end() {
     crawls.begin(ID, &CrawlSpec { seeds, ..CrawlSpec::default() }, Instant(1));
     assert!(crawls.write_now(ID).is_some());
     assert!(crawls.write_out(ID).is_none(), "nothing changed");
-    crawls.admitted((ID, slot(), 50));
+    crawls.found((ID, slot(), 50));
     let mut written = 0;
     for _ in 0..50 {
         crawls.tried(ID, slot());
@@ -208,8 +208,8 @@ fn what_is_left_goes_and_comes_with_its_slot() {
     crawls.begin(ID, &CrawlSpec::default(), Instant::ZERO);
     let left = |crawls: &Crawls| crawls.views().next().map(|view| (view.record.untried, view.done));
     let other = Slot::new(8).expect("a slot");
-    crawls.admitted((ID, slot(), 3));
-    crawls.admitted((ID, other, 1));
+    crawls.found((ID, slot(), 3));
+    crawls.found((ID, other, 1));
     crawls.tried(ID, slot());
     crawls.lost(&[slot()].into());
     assert_eq!(left(&crawls), Some((1, false)));
@@ -219,7 +219,7 @@ fn what_is_left_goes_and_comes_with_its_slot() {
     assert_eq!(left(&crawls), Some((0, true)));
     crawls.found((ID, slot(), 2));
     assert_eq!(left(&crawls), Some((2, false)));
-    assert_eq!(crawls.views().next().map(|view| view.record.admitted), Some(4), "found is not admitted");
+    assert_eq!(crawls.views().next().map(|view| view.record.admitted), Some(0), "found is not admitted");
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl<K: Keys + Clone> Peer<K> {
             let quiet = quiet.then(|| Quiet { epoch: epoch(), served: sum });
             reports.push(Report { crawl: key, counts, quiet });
             late.extend(record.ended.as_deref().filter(|ended| *ended == why(Why::Time)).map(|_| key));
-            let pages = self.census.registry.allowance(&key, record.fetched);
+            let pages = self.census.registry.allowance(&key, &counts);
             allowed.extend(pages.map(|pages| (id, pages)));
         }
         let registry = &self.census.registry;

@@ -124,6 +124,9 @@ impl<K: Keys + Clone> Peer<K> {
             self.place(slot);
         }
         if !gained.is_empty() {
+            // What comes for a slot that another holds is not this peer's to fetch.
+            let here = slot.is_some_and(|slot| self.serves(slot) || self.slots.of(slot).loading);
+            let untried = if here { untried } else { Vec::new() };
             self.tell_crawl(crawl::Input::Merged(gained, untried));
         }
     }

@@ -39,8 +39,8 @@
 //! Links that died with the only disk that had them. Peers that lie: their signatures show who. What is put off
 //! because it failed keeps no crawl from being over, as at a peer that is alone.
 //!
-//! *A limit of pages* is shared out: each live peer may fetch what it has fetched and its share of what is left, by the sums that it
-//! knows ([`share`]). When all know the same sums, the shares add up to what is left; so more than the limit is fetched by at most
+//! *A limit of pages* is shared out: each live peer to which something waits may fetch what it has fetched and its share of what is
+//! left, by the sums that it knows ([`share`]). When all know the same sums, the shares add up to what is left; so more than the limit is fetched by at most
 //! what the swarm fetches in the time that registers take to arrive. In a partition each part goes by its own sums: at most
 //! the limit for each part.
 
@@ -54,6 +54,6 @@ mod state;
 pub use book::{Book, Item, Limits, Name, Totals, VerifiedItem};
 pub use io::{Config, Effect, Fault, Input, Reason, Refused, Report, Ticket};
 pub use message::Message;
-pub use over::{Over, share};
+pub use over::{Over, hungry, share};
 pub use record::{Agreed, Begun, Counts, CrawlKey, Ended, Quiet, Register, Scope, Spec, Why};
 pub use state::State;

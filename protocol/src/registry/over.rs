@@ -86,13 +86,28 @@ pub fn over(book: &Book, crawl: &CrawlKey, live: &BTreeSet<PeerKey>) -> Option<O
     whole.map(|(_, (_, away))| Over { away }).min_by_key(|over| over.away)
 }
 
+/// Who may have something to fetch of a crawl: the live peers that did not say that nothing waits. `me` is one if it says so now.
+pub fn hungry(
+    book: &Book,
+    crawl: &CrawlKey,
+    live: &BTreeSet<PeerKey>,
+    (me, waits): (PeerKey, bool),
+) -> BTreeSet<PeerKey> {
+    let latest = book.latest(crawl);
+    let waits = |peer: &&PeerKey| match **peer == me {
+        true => waits,
+        false => latest.get(peer).is_none_or(|register| register.counts.waiting > 0),
+    };
+    live.iter().filter(waits).copied().collect()
+}
+
 /// Pages that a peer may have fetched, of a crawl that wants at most `max` and of which `fetched` are known, its `own` among them: with
-/// its share of what is left. Shares differ by one where they must; the first peers get more.
-pub fn share(max: u64, fetched: u64, own: u64, live: &BTreeSet<PeerKey>, me: &PeerKey) -> u64 {
+/// its share of what is left, if it is one of those who fetch. Shares differ by one where they must; the first peers get more.
+pub fn share(max: u64, fetched: u64, own: u64, among: &BTreeSet<PeerKey>, me: &PeerKey) -> u64 {
     let left = max.saturating_sub(fetched);
-    let count = (live.len() as u64).max(1);
-    let place = live.iter().position(|peer| peer == me).map_or(u64::MAX, |place| place as u64);
-    own.saturating_add(left / count).saturating_add(u64::from(place < left % count))
+    let Some(place) = among.iter().position(|peer| peer == me) else { return own };
+    let count = among.len() as u64;
+    own.saturating_add(left / count).saturating_add(u64::from((place as u64) < left % count))
 }
 
 #[cfg(test)]

@@ -91,12 +91,13 @@ impl<K: Keys + Clone> State<K> {
         self.book().totals(crawl, |peer| self.live.contains(peer))
     }
 
-    /// Pages of a crawl that this peer may have fetched, `own` being those that it has; none if there is no limit.
-    pub fn allowance(&self, crawl: &CrawlKey, own: u64) -> Option<u64> {
+    /// Pages of a crawl that this peer may have fetched, by how it stands here now; none if there is no limit.
+    pub fn allowance(&self, crawl: &CrawlKey, own: &Counts) -> Option<u64> {
         let max = self.book().crawl(crawl)?.begun.body().spec.max_pages?;
         let me = self.keys.own();
-        let fetched = self.fetched(crawl, own);
-        Some(over::share(max, fetched, own, &self.live, &me))
+        let fetched = self.fetched(crawl, own.fetched);
+        let among = over::hungry(self.book(), crawl, &self.live, (me, own.waiting > 0));
+        Some(over::share(max, fetched, own.fetched, &among, &me))
     }
 
     /// Pages fetched in all, of which `own` by this peer since it has its disk.

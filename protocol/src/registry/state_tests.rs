@@ -103,13 +103,15 @@ fn a_peer_alone_agrees_with_itself() {
 #[test]
 fn when_all_pages_are_fetched_the_crawl_ends() {
     let (mut one, crawl, _) = begun();
-    assert_eq!(one.allowance(&crawl, 10), Some(100));
+    let waits = |fetched, waiting| Counts { fetched, waiting, ..Counts::default() };
+    assert_eq!(one.allowance(&crawl, &waits(10, 1)), Some(100));
     handle(&mut one, NOW, Input::Members { live: [key(1), key(2)].into(), away: 0 });
-    assert_eq!(one.allowance(&crawl, 10), Some(10 + 45));
+    assert_eq!(one.allowance(&crawl, &waits(10, 1)), Some(10 + 45));
+    assert_eq!(one.allowance(&crawl, &waits(10, 0)), Some(10), "nothing waits here, perhaps with the other");
     handle(&mut one, NOW, reports(crawl, 99, None));
     assert!(one.book().crawl(&crawl).unwrap().ended.is_none());
     handle(&mut one, NOW, reports(crawl, 100, None));
     let ended = one.book().crawl(&crawl).unwrap().ended.clone();
     assert_eq!(ended.unwrap().body().why, Why::Pages);
-    assert_eq!(one.allowance(&crawl, 100), Some(100));
+    assert_eq!(one.allowance(&crawl, &waits(100, 1)), Some(100));
 }
