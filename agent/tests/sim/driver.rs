@@ -115,7 +115,7 @@ impl Driver {
         self.tell(start);
     }
 
-    pub fn crawl(&mut self, id: u32, seeds: &[String], spec: CrawlSpec) {
+    pub fn crawl(&mut self, id: u64, seeds: &[String], spec: CrawlSpec) {
         let seeds = seeds.iter().map(|url| link(url)).collect();
         self.tell(Input::Crawl(CrawlId(id), CrawlSpec { seeds, ..spec }));
     }

@@ -24,7 +24,7 @@ pub(super) struct Over {
 
 impl Over {
     pub fn new(swarm: Swarm) -> Over {
-        Over { calm: swarm == Swarm::Calm, sent: BTreeSet::new(), excluded: false }
+        Over { calm: swarm != Swarm::Stormy, sent: BTreeSet::new(), excluded: false }
     }
 }
 

@@ -70,10 +70,35 @@ pub enum Swarm {
     Stormy,
     /// Nothing, and the crawl wants fewer pages than there are.
     Limited,
+    /// Nothing, but the hands of all do something wrong, which has to be found.
+    Flawed(Flaw),
+}
+
+/// What hands do wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flaw {
+    /// They do not tell the crawl how much was new.
+    CountsNothing,
+    /// They do not tell what waits in a slot that was taken over.
+    ForgetsWhatWaits,
+    /// They do not pass on what is said of exclusions.
+    TellsNobody,
 }
 
 /// Pages that the crawl of [`Swarm::Limited`] wants.
 pub(super) const LIMIT: u64 = 60;
+
+impl Swarm {
+    /// All of them.
+    pub const ALL: [Swarm; 6] = [
+        Swarm::Calm,
+        Swarm::Stormy,
+        Swarm::Limited,
+        Swarm::Flawed(Flaw::CountsNothing),
+        Swarm::Flawed(Flaw::ForgetsWhatWaits),
+        Swarm::Flawed(Flaw::TellsNobody),
+    ];
+}
 
 impl Scenario for Swarm {
     type Node = Machine;
@@ -83,6 +108,9 @@ impl Scenario for Swarm {
             Swarm::Calm => "swarm-calm",
             Swarm::Stormy => "swarm",
             Swarm::Limited => "swarm-limited",
+            Swarm::Flawed(Flaw::CountsNothing) => "swarm-counts-nothing",
+            Swarm::Flawed(Flaw::ForgetsWhatWaits) => "swarm-forgets-what-waits",
+            Swarm::Flawed(Flaw::TellsNobody) => "swarm-tells-nobody",
         }
     }
 
@@ -91,6 +119,7 @@ impl Scenario for Swarm {
             Swarm::Calm => "a swarm crawls, and nothing goes wrong: every page once, politely",
             Swarm::Stormy => "a swarm crawls under faults: every page, politely",
             Swarm::Limited => "a swarm crawls, and nothing goes wrong: as many pages as are wanted",
+            Swarm::Flawed(_) => "a swarm crawls, and the hands of all do something wrong",
         }
     }
 
@@ -100,8 +129,8 @@ impl Scenario for Swarm {
 
     fn phases(&self) -> (Duration, Duration) {
         match self {
-            Swarm::Calm | Swarm::Limited => (Duration::from_secs(60), Duration::from_secs(180)),
             Swarm::Stormy => (Duration::from_secs(120), Duration::from_secs(300)),
+            _ => (Duration::from_secs(60), Duration::from_secs(180)),
         }
     }
 
@@ -112,6 +141,10 @@ impl Scenario for Swarm {
             others: start.first.max(start.id.0),
             founds: founds && start.how == How::First,
             max_pages: (*self == Swarm::Limited).then_some(LIMIT),
+            flaw: match self {
+                Swarm::Flawed(flaw) => Some(*flaw),
+                _ => None,
+            },
         }
     }
 
@@ -132,7 +165,6 @@ impl Scenario for Swarm {
 
     fn palette(&self) -> Palette {
         match self {
-            Swarm::Calm | Swarm::Limited => Palette { machines: 8, ..Palette::calm() },
             Swarm::Stormy => {
                 let lost = [
                     FaultKind::EmptyDisk,
@@ -145,6 +177,7 @@ impl Scenario for Swarm {
                 palette.machines = 8;
                 palette
             }
+            _ => Palette { machines: 8, ..Palette::calm() },
         }
     }
 }

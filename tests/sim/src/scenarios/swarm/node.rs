@@ -1,7 +1,7 @@
 //! One machine: a peer with simulated hands, which fetch from the simulated web.
 
 use super::store::{self, Queues, Written};
-use super::{Happened, web};
+use super::{Flaw, Happened, web};
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
@@ -42,6 +42,8 @@ pub struct Boot {
     pub founds: bool,
     /// Pages that the crawl wants, at most.
     pub max_pages: Option<u64>,
+    /// What its hands do wrong.
+    pub flaw: Option<Flaw>,
 }
 
 /// What a write is of.
@@ -84,6 +86,7 @@ pub struct Machine {
     stopped: bool,
     slots: Vec<Slot>,
     max_pages: Option<u64>,
+    flaw: Option<Flaw>,
     /// The founder was asked for its crawl.
     asked: bool,
     /// As last seen: members away when the crawl was over, if it was.
@@ -197,6 +200,7 @@ impl Machine {
         let ms = Duration::from_millis;
         match effect {
             Effect::Send(to, message) => self.send(ctx, to, &message),
+            Effect::Broadcast(Message::Exclusion(_)) if self.flaw == Some(Flaw::TellsNobody) => {}
             Effect::Broadcast(message) => {
                 let peers: Vec<PeerKey> = self.peer.view().members().map(|(peer, _)| *peer).collect();
                 peers.into_iter().for_each(|peer| self.send(ctx, peer, &message));
@@ -242,7 +246,10 @@ impl Machine {
                 self.write(ctx, batch, false, Writing::Nothing);
             }
             Effect::LoadSlot(slot) => {
-                let (hosts, untried) = self.queues.open(ctx.disk(), slot);
+                let (hosts, mut untried) = self.queues.open(ctx.disk(), slot);
+                if self.flaw == Some(Flaw::ForgetsWhatWaits) {
+                    untried.clear();
+                }
                 self.soon(ctx, ms(1), Input::SlotLoaded(slot, hosts, untried));
             }
             Effect::Crawl(effect) => self.crawl(ctx, effect),
@@ -339,14 +346,16 @@ impl Machine {
                 self.tell(ctx, Input::Crawl(crawl::Input::FirstByte(id, now)));
             }
         }
-        let status = if links.is_some() { 200 } else { 404 };
+        let robots = web::robots(url);
+        let status = if links.is_some() || robots.is_some() { 200 } else { 404 };
         let end = End::Response { status, retry_after: None, bytes: 100 };
         self.tell(ctx, Input::Crawl(crawl::Input::Ended { permit: id, at: now, end, remote: None }));
         let mut digest = [0; 16];
         digest.copy_from_slice(&blake3::hash(url.as_bytes()).as_bytes()[..16]);
-        let made = match &links {
-            Some(_) => Made::Page(Box::new(PageFacts { digest, ..PageFacts::default() })),
-            None => Made::Nothing("404".into()),
+        let made = match (&links, robots) {
+            (Some(_), _) => Made::Page(Box::new(PageFacts { digest, ..PageFacts::default() })),
+            (None, Some(rules)) => Made::Robots(rules),
+            (None, None) => Made::Nothing("404".into()),
         };
         self.made(ctx, id, made, links.unwrap_or_default());
     }
@@ -363,7 +372,10 @@ impl Machine {
     }
 
     fn written(&mut self, ctx: &mut Ctx<'_, Happened>, written: Written, promoted: bool) {
-        let Written { numbered, logged, gained, admitted, .. } = written;
+        let Written { numbered, logged, gained, mut admitted, .. } = written;
+        if self.flaw == Some(Flaw::CountsNothing) {
+            admitted.clear();
+        }
         for (slot, seq) in &numbered {
             let synced = self.synced.entry(*slot).or_default();
             *synced = (*synced).max(*seq);
@@ -495,6 +507,7 @@ impl Node for Machine {
             stopped: false,
             slots,
             max_pages: boot.max_pages,
+            flaw: boot.flaw,
             asked: false,
             over: None,
         }

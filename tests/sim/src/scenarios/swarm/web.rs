@@ -36,6 +36,13 @@ pub fn address(name: &str) -> Option<IpAddr> {
     Some(IpAddr::V4(Ipv4Addr::new(10, 9, 9, (host % ADDRESSES) as u8)))
 }
 
+/// The robots.txt of a host, if it has one: one host wants to be asked seldom, so that there are pauses in which nothing is under way
+/// and not all is done.
+pub fn robots(url: &str) -> Option<Vec<u8>> {
+    let slow = format!("http://{}/robots.txt", name(HOSTS - 2));
+    (url == slow).then(|| b"User-agent: *\nCrawl-delay: 6\n".to_vec())
+}
+
 /// What a page links to; none if there is no such page.
 pub fn links(of: &str) -> Option<Vec<FoundLink>> {
     let (host, page) = parse(of)?;
