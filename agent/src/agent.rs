@@ -407,10 +407,13 @@ impl<R: Rights> Agent<R> {
         let mut door = self.door();
         let admit: Vec<_> = seeds.into_iter().filter_map(|seed| door.seed(id, seed)).collect();
         let offers = door.offers;
-        // The record goes with the last of its seeds: a crawl that is on disk has all of them.
-        let admit = self.admit_in_chunks(admit, outbox);
+        let rest = self.admit_in_chunks(admit, outbox);
+        if !rest.is_empty() {
+            self.commit(Commit { admit: rest, ..Commit::default() }, None, [None, None], outbox);
+        }
+        // The record comes last: a crawl that is on disk has all its seeds.
         let crawls = self.crawls.write_now(id).into_iter().collect();
-        self.commit(Commit { crawls, offers, admit, ..Commit::default() }, Some(id), [None, None], outbox);
+        self.commit(Commit { crawls, offers, ..Commit::default() }, Some(id), [None, None], outbox);
     }
 
     fn end_crawl(&mut self, id: CrawlId, why: &str, outbox: &mut Vec<Effect>) {

@@ -221,7 +221,10 @@ impl<K: Keys + Clone> Peer<K> {
         }
         let crawl = &self.crawl;
         let known = |one: &Waiting| one.links.iter().all(|link| crawl.knows(CrawlId(link.crawl)));
-        let ready: Vec<(u64, Waiting)> = self.census.waiting.extract_if(.., |_, one| known(one)).collect();
+        let waiting = std::mem::take(&mut self.census.waiting);
+        let (ready, waiting) = waiting.into_iter().partition(|(_, one)| known(one));
+        self.census.waiting = waiting;
+        let ready: BTreeMap<u64, Waiting> = ready;
         for (ticket, Waiting { slot, from, links, .. }) in ready {
             self.admit(ticket, slot, from, links);
         }
@@ -241,8 +244,9 @@ impl<K: Keys + Clone> Peer<K> {
         if self.census.registry.deadline().is_some_and(|(at, _)| at <= self.now) {
             self.tell_registry(Input::Tick);
         }
-        let late = self.census.waiting.extract_if(.., |_, one| one.until <= self.now);
-        let late: Vec<u64> = late.map(|(ticket, _)| ticket).collect();
+        let late = self.census.waiting.iter().filter(|(_, one)| one.until <= self.now);
+        let late: Vec<u64> = late.map(|(ticket, _)| *ticket).collect();
+        late.iter().for_each(|ticket| _ = self.census.waiting.remove(ticket));
         late.into_iter().for_each(|ticket| self.tell_links(links::Input::NotAdmitted { ticket }));
     }
 
