@@ -184,13 +184,20 @@ impl<R: Rights> Agent<R> {
                 self.next_due = next_due;
                 self.started = true;
             }
-            Input::Gained(hosts) => self.stored(hosts, outbox),
+            Input::Gained(hosts, untried) => {
+                untried.into_iter().for_each(|found| self.crawls.found(found));
+                self.stored(hosts, outbox);
+            }
             Input::Lost(slots) => {
                 self.waiting.forget(&slots);
+                self.crawls.lost(&slots);
                 self.frontier.forget(&slots, self.now, &mut self.asked);
                 self.pass_on(outbox);
             }
-            Input::Merged(gained) => self.gained(gained, false, outbox),
+            Input::Merged(gained, untried) => {
+                untried.into_iter().for_each(|found| self.crawls.found(found));
+                self.gained(gained, false, outbox);
+            }
             Input::Offered(ticket, offers) => {
                 let admit = self.door().offered(offers);
                 let rest = self.admit_in_chunks(admit, outbox);
@@ -204,6 +211,16 @@ impl<R: Rights> Agent<R> {
             }
             Input::Tick => {}
             Input::Crawl(id, spec) => self.begin(id, spec, outbox),
+            Input::Join(id, spec) => {
+                self.crawls.begin(id, &spec, self.now);
+                let crawls = self.crawls.write_now(id).into_iter().collect();
+                self.commit(Commit { crawls, ..Commit::default() }, None, [None, None], outbox);
+            }
+            Input::Allow(id, pages) => {
+                for host in self.crawls.allow(id, pages) {
+                    self.frontier.unpark(host, self.now);
+                }
+            }
             Input::EndCrawl(id, why) => self.end_crawl(id, &why, outbox),
             Input::Resolved { host, result, ttl } => {
                 self.tell(frontier::Input::Resolved { host, result, ttl }, outbox);
@@ -222,8 +239,12 @@ impl<R: Rights> Agent<R> {
                 self.made(permit, made, links, previous, outbox);
             }
             Input::Committed { commits, gained, admitted, next_due, promoted } => {
-                for (id, count) in admitted {
+                for (id, slot, count) in admitted {
                     self.crawls.admitted(id, count);
+                    // What was written after its slot was lost is the next holder's to fetch.
+                    if self.rights.holds(slot) {
+                        self.crawls.found((id, slot, count));
+                    }
                 }
                 for _ in 0..commits {
                     let Some(open) = self.ledger.pop() else { break };
@@ -386,12 +407,13 @@ impl<R: Rights> Agent<R> {
         let mut door = self.door();
         let admit: Vec<_> = seeds.into_iter().filter_map(|seed| door.seed(id, seed)).collect();
         let offers = door.offers;
-        let crawls = self.crawls.write_now(id).into_iter().collect();
-        self.commit(Commit { crawls, offers, ..Commit::default() }, None, [None, None], outbox);
         let rest = self.admit_in_chunks(admit, outbox);
         if !rest.is_empty() {
             self.commit(Commit { admit: rest, ..Commit::default() }, None, [None, None], outbox);
         }
+        // The record comes last: a crawl that is on disk has all its seeds.
+        let crawls = self.crawls.write_now(id).into_iter().collect();
+        self.commit(Commit { crawls, offers, ..Commit::default() }, Some(id), [None, None], outbox);
     }
 
     fn end_crawl(&mut self, id: CrawlId, why: &str, outbox: &mut Vec<Effect>) {
@@ -440,13 +462,14 @@ impl<R: Rights> Agent<R> {
         about: About,
         outbox: &mut Vec<Effect>,
     ) {
-        if let Some((_, true, id)) = commit.done {
-            self.crawls.tried(id);
+        if let Some((key, true, id)) = commit.done {
+            self.crawls.tried(id, key.host.slot());
         }
         commit.entered = self.crawls.take_entered();
         commit.crawls.extend(crawl.and_then(|id| self.crawls.write_out(id)));
         about.into_iter().flatten().for_each(|host| self.frontier.hold(host));
-        let offers_to = commit.admit.first().map(|a| a.entry.crawl);
+        let admits = commit.admit.first().map(|a| a.entry.crawl);
+        let offers_to = admits.or_else(|| commit.offers.first().map(|offer| offer.crawl));
         let of = commit.done.map(|(_, _, id)| id).or(crawl).or(offers_to);
         of.into_iter().for_each(|id| self.crawls.committing(id));
         self.ledger.push(Open { about, of, offered });

@@ -1,72 +1,18 @@
 //! What people asked for: how far each crawl may go, and how far it came.
 
-use crate::io::{CrawlSpec, FoundLink};
+use crate::io::{CrawlSpec, FoundLink, Untried};
+use crate::reach::Reach;
 use anthill_crawler::canon;
 use anthill_crawler::frontier::{Dropped, Judgement};
 use anthill_crawler::map::Set;
 use anthill_crawler::record::{CrawlId, CrawlRecord, EntryKind, QueueEntry, QueueItem, Scope};
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{HostId, SiteId};
+use anthill_protocol::key::{HostId, SiteId, Slot};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A crawl's record is written along with every commit of it as long as its seeds are short; for each this many bytes
 /// of seeds it waits for one commit more, so that writing it costs a bounded part of every commit.
 const BYTES_PER_COMMIT: usize = 512;
-
-/// How far links may lead.
-#[derive(Debug)]
-enum Reach {
-    Any,
-    Sites(Set<SiteId>),
-    Hosts(Set<HostId>),
-    Prefixes(BTreeSet<String>, Set<HostId>),
-}
-
-impl Reach {
-    fn new(scope: Scope) -> Reach {
-        match scope {
-            Scope::Any => Reach::Any,
-            Scope::Site => Reach::Sites(Set::default()),
-            Scope::Host => Reach::Hosts(Set::default()),
-            Scope::Prefix => Reach::Prefixes(BTreeSet::new(), Set::default()),
-        }
-    }
-
-    fn extend(&mut self, host: HostId, url: &str) {
-        match self {
-            Reach::Any => {}
-            Reach::Sites(sites) => {
-                sites.insert(host.site());
-            }
-            Reach::Hosts(hosts) => {
-                hosts.insert(host);
-            }
-            Reach::Prefixes(prefixes, hosts) => {
-                let path = url.split(['?', '#']).next().unwrap_or(url);
-                let end = path.rfind('/').map_or(path.len(), |slash| slash + 1);
-                prefixes.insert(path.get(..end).unwrap_or(path).to_owned());
-                hosts.insert(host);
-            }
-        }
-    }
-
-    fn holds(&self, link: &FoundLink) -> bool {
-        match self {
-            Reach::Any => true,
-            Reach::Sites(sites) => sites.contains(&link.host.site()),
-            Reach::Hosts(hosts) => hosts.contains(&link.host),
-            // A sitemap lies where its host likes it; what it lists is held to the prefix.
-            Reach::Prefixes(_, hosts) if link.sitemap => hosts.contains(&link.host),
-            Reach::Prefixes(prefixes, hosts) => {
-                hosts.contains(&link.host)
-                    && link
-                        .url
-                        .match_indices('/')
-                        .any(|(at, _)| link.url.get(..=at).is_some_and(|prefix| prefixes.contains(prefix)))
-            }
-        }
-    }
-}
 
 /// Sites counted of a crawl that has no limit of them: 8 MB.
 const SITES_COUNTED: usize = 1_000_000;
@@ -89,6 +35,14 @@ struct Crawl {
     unwritten: Option<usize>,
     /// Bytes of seeds, roughly what writing the record costs.
     weight: usize,
+    /// What was never tried, by slot: as far as it came since the process started.
+    untried: BTreeMap<Slot, u64>,
+    /// The rest of it, which was there before.
+    unplaced: u64,
+    /// Rises with whatever is begun for it.
+    activity: u64,
+    /// Pages that this peer may have fetched of those that the swarm may.
+    allowance: Option<u64>,
 }
 
 impl Crawl {
@@ -96,7 +50,6 @@ impl Crawl {
         let weight = record.seeds.iter().map(String::len).sum();
         Crawl {
             reach: Reach::new(record.scope),
-            record,
             sites: Set::default(),
             flights: 0,
             pages_in_flight: 0,
@@ -104,6 +57,11 @@ impl Crawl {
             commits: 0,
             unwritten: None,
             weight,
+            untried: BTreeMap::new(),
+            unplaced: record.untried,
+            activity: 0,
+            allowance: None,
+            record,
         }
     }
 
@@ -113,7 +71,8 @@ impl Crawl {
 
     /// Pages that may still be asked for.
     fn pages_left(&self) -> u64 {
-        let max = self.record.max_pages.unwrap_or(u64::MAX);
+        let [max, allowance] = [self.record.max_pages, self.allowance].map(|max| max.unwrap_or(u64::MAX));
+        let max = max.min(allowance);
         max.saturating_sub(self.record.fetched).saturating_sub(self.pages_in_flight)
     }
 
@@ -147,6 +106,10 @@ pub struct CrawlView<'a> {
     pub sites: u64,
     /// Requests for its entries that are not done with.
     pub in_flight: u64,
+    /// Writes of it under way.
+    pub commits: u32,
+    /// Rises with whatever is begun for it, since the process started.
+    pub activity: u64,
     /// Whether nothing that was never tried is left of it, or it was ended and nothing is in flight.
     pub done: bool,
 }
@@ -257,6 +220,7 @@ impl Crawls {
     pub fn given(&mut self, entry: &QueueEntry) {
         if let Some(crawl) = self.map.get_mut(&entry.crawl) {
             crawl.flights += 1;
+            crawl.activity += 1;
             crawl.pages_in_flight += u64::from(counts_as_page(entry));
         }
     }
@@ -294,8 +258,15 @@ impl Crawls {
     }
 
     /// An entry is done with that had never been tried.
-    pub fn tried(&mut self, id: CrawlId) {
-        if let Some(crawl) = self.map.get_mut(&id) {
+    pub fn tried(&mut self, id: CrawlId, slot: Slot) {
+        let Some(crawl) = self.map.get_mut(&id) else { return };
+        let left = match crawl.untried.get_mut(&slot) {
+            Some(left) if *left > 0 => left,
+            _ => &mut crawl.unplaced,
+        };
+        // What was in flight when its slot was lost is counted no more.
+        if *left > 0 {
+            *left -= 1;
             crawl.record.untried = crawl.record.untried.saturating_sub(1);
         }
     }
@@ -304,6 +275,7 @@ impl Crawls {
     pub fn committing(&mut self, id: CrawlId) {
         if let Some(crawl) = self.map.get_mut(&id) {
             crawl.commits += 1;
+            crawl.activity += 1;
         }
     }
 
@@ -314,12 +286,35 @@ impl Crawls {
         }
     }
 
-    /// So many of its URLs were new.
+    /// So many URLs were new.
     pub fn admitted(&mut self, id: CrawlId, count: u64) {
         if let Some(crawl) = self.map.get_mut(&id) {
             crawl.record.admitted += count;
-            crawl.record.untried += count;
         }
+    }
+
+    /// So many that were never tried are in a slot, whoever admitted them.
+    pub fn found(&mut self, (id, slot, count): Untried) {
+        if let Some(crawl) = self.map.get_mut(&id) {
+            crawl.record.untried += count;
+            *crawl.untried.entry(slot).or_default() += count;
+            crawl.activity += 1;
+        }
+    }
+
+    /// Slots are another peer's, and what was never tried in them.
+    pub fn lost(&mut self, slots: &BTreeSet<Slot>) {
+        for crawl in self.map.values_mut() {
+            let gone = slots.iter().filter_map(|slot| crawl.untried.remove(slot)).sum();
+            crawl.record.untried = crawl.record.untried.saturating_sub(gone);
+        }
+    }
+
+    /// This peer may have fetched so many pages of a crawl of the swarm; returns the hosts that may go on now.
+    pub fn allow(&mut self, id: CrawlId, pages: u64) -> Vec<HostId> {
+        let Some(crawl) = self.map.get_mut(&id) else { return Vec::new() };
+        crawl.allowance = Some(pages);
+        self.freed(id)
     }
 
     /// Whether it is one of these, ended or not.
@@ -402,6 +397,8 @@ impl Crawls {
             record: &crawl.record,
             sites: crawl.sites.len() as u64,
             in_flight: crawl.flights,
+            commits: crawl.commits,
+            activity: crawl.activity,
             done: done(crawl),
         })
     }

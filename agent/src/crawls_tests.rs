@@ -4,6 +4,10 @@ use anthill_protocol::key::UrlId;
 
 const ID: CrawlId = CrawlId(1);
 
+fn slot() -> Slot {
+    Slot::new(7).expect("a slot")
+}
+
 fn link(url: &str) -> FoundLink {
     let canon = canon::Rules::default().canonical(url, None).unwrap();
     FoundLink {
@@ -117,9 +121,9 @@ fn revisits_and_sitemaps_do_not_count_as_pages() {
 #[test]
 fn a_crawl_is_done_when_nothing_untried_is_left_or_it_ended_with_nothing_in_flight() {
     let mut crawls = begun("http://a.test/", CrawlSpec::default());
-    crawls.admitted(ID, 2);
+    crawls.found((ID, slot(), 2));
     assert!(!crawls.idle());
-    crawls.tried(ID);
+    crawls.tried(ID, slot());
     crawls.given(&entry(0).entry);
     assert!(!crawls.idle());
     crawls.end(ID, "enough");
@@ -140,10 +144,10 @@ fn a_record_with_many_seeds_is_not_written_with_every_commit_but_in_the_end() {
     crawls.begin(ID, &CrawlSpec { seeds, ..CrawlSpec::default() }, Instant(1));
     assert!(crawls.write_now(ID).is_some());
     assert!(crawls.write_out(ID).is_none(), "nothing changed");
-    crawls.admitted(ID, 50);
+    crawls.found((ID, slot(), 50));
     let mut written = 0;
     for _ in 0..50 {
-        crawls.tried(ID);
+        crawls.tried(ID, slot());
         crawls.count(&entry(0).entry, Some(Tally::Fetched));
         written += u32::from(crawls.write_out(ID).is_some());
     }
@@ -196,4 +200,39 @@ fn what_a_crawl_without_a_limit_of_sites_enters_is_not_written_down() {
     let mut crawls = begun("http://a.test/", CrawlSpec::default());
     assert!(crawls.enters(ID, SiteId::of("b.test")));
     assert!(crawls.take_entered().is_empty());
+}
+
+#[test]
+fn what_is_left_goes_and_comes_with_its_slot() {
+    let mut crawls = Crawls::default();
+    crawls.begin(ID, &CrawlSpec::default(), Instant::ZERO);
+    let left = |crawls: &Crawls| crawls.views().next().map(|view| (view.record.untried, view.done));
+    let other = Slot::new(8).expect("a slot");
+    crawls.found((ID, slot(), 3));
+    crawls.found((ID, other, 1));
+    crawls.tried(ID, slot());
+    crawls.lost(&[slot()].into());
+    assert_eq!(left(&crawls), Some((1, false)));
+    // In flight when the slot was lost.
+    crawls.tried(ID, slot());
+    crawls.tried(ID, other);
+    assert_eq!(left(&crawls), Some((0, true)));
+    crawls.found((ID, slot(), 2));
+    assert_eq!(left(&crawls), Some((2, false)));
+    assert_eq!(crawls.views().next().map(|view| view.record.admitted), Some(0), "found is not admitted");
+}
+
+#[test]
+fn of_the_pages_of_a_swarm_a_peer_fetches_its_allowance() {
+    let mut crawls = Crawls::default();
+    crawls.begin(ID, &CrawlSpec { max_pages: Some(10), ..CrawlSpec::default() }, Instant::ZERO);
+    assert!(crawls.allow(ID, 1).is_empty());
+    let first = entry(1);
+    assert_eq!(crawls.judge(&first), Judgement::Go);
+    crawls.given(&first.entry);
+    crawls.landed(&first.entry, Some(Tally::Fetched));
+    let second = entry(2);
+    assert_eq!(crawls.judge(&second), Judgement::Park);
+    assert_eq!(crawls.allow(ID, 2), [second.key.host]);
+    assert!(crawls.open(ID));
 }

@@ -148,6 +148,9 @@ pub struct Gain {
     pub count: u32,
 }
 
+/// URLs of a crawl in a slot, so many, that were never tried.
+pub type Untried = (CrawlId, Slot, u64);
+
 /// A host found with a queue when the process starts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredHost {
@@ -168,7 +171,7 @@ pub enum Input {
         hosts: Vec<StoredHost>,
         /// Hosts that an earlier process had permits for that were not done with: it may have asked them.
         interrupted: Vec<HostId>,
-        /// All crawls.
+        /// All crawls; in a swarm without counts of what is untried, which come with [`Input::Gained`].
         crawls: Vec<CrawlRecord>,
         /// Sites that crawls with a limit of them have entered, as [`Commit::entered`] told.
         entered: Vec<(CrawlId, SiteId)>,
@@ -179,6 +182,10 @@ pub enum Input {
     Tick,
     /// Somebody asks for a crawl; its number was given by the store.
     Crawl(CrawlId, CrawlSpec),
+    /// A crawl of the swarm, which another peer began: its seeds say how far it reaches; admitting them is that peer's.
+    Join(CrawlId, CrawlSpec),
+    /// This peer may have fetched so many pages of a crawl, whatever its own limit is.
+    Allow(CrawlId, u64),
     /// Somebody ends a crawl.
     EndCrawl(CrawlId, String),
     /// Answer to [`Effect::Resolve`].
@@ -242,8 +249,8 @@ pub enum Input {
         commits: u32,
         /// What was new.
         gained: Vec<Gain>,
-        /// URLs admitted, per crawl.
-        admitted: Vec<(CrawlId, u64)>,
+        /// URLs admitted that were never tried.
+        admitted: Vec<Untried>,
         /// When the first scheduled entry is due.
         next_due: Option<Instant>,
         /// Whether this answers [`Effect::PromoteDue`]: then `commits` is 0, and `gained` tells only of entries that
@@ -252,12 +259,12 @@ pub enum Input {
     },
     /// The set of exclusions is now this.
     Exclusions(std::sync::Arc<anthill_crawler::exclusion::Exclusions>),
-    /// Slots are this peer's to hold from now on: the hosts with queues in them.
-    Gained(Vec<StoredHost>),
+    /// Slots are this peer's to hold from now on: the hosts with queues in them, and what in these was never tried.
+    Gained(Vec<StoredHost>, Vec<Untried>),
     /// Slots are not this peer's to hold any more. What is in flight there ends and is written.
     Lost(BTreeSet<Slot>),
-    /// What other peers keep of slots held here was merged with what is here: queues gained.
-    Merged(Vec<Gain>),
+    /// What other peers keep of slots held here was merged with what is here: queues gained, and what of that was never tried.
+    Merged(Vec<Gain>, Vec<Untried>),
     /// Links that another peer found, for slots that are this peer's to admit. Answered by [`Effect::Taken`].
     Offered(u64, Vec<Offer>),
     /// What was waited for is there: hosts that wait for it may go on.

@@ -13,6 +13,7 @@ mod completion;
 mod crawls;
 mod ledger;
 pub mod peer;
+mod reach;
 pub mod rights;
 
 pub use agent::{Agent, Config, Counts};

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 /// sitemaps and redirect targets, 1 links from other sites, 2 links within a site, 3 what filters call doubtful.
 pub const LEVELS: usize = 4;
 
-/// A crawl that somebody asked for; its number on this peer.
+/// A crawl that somebody asked for: its number at a peer that is alone; in a swarm the tag under which all peers know it
+/// (`anthill_protocol::registry`), so that queues mean the same at whoever holds their slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct CrawlId(pub u32);
+pub struct CrawlId(pub u64);
 
 /// What an entry of a queue is to be fetched as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -75,7 +75,7 @@ pub struct Wiring {
     /// What everybody may look at.
     pub shared: Arc<Shared>,
     /// Last number given to a crawl.
-    pub last_crawl: u32,
+    pub last_crawl: u64,
 }
 
 /// The driver's state.
@@ -87,7 +87,7 @@ pub struct Driver {
     fetcher: tokio::sync::mpsc::UnboundedSender<ToFetcher>,
     store: Arc<Store>,
     shared: Arc<Shared>,
-    last_crawl: u32,
+    last_crawl: u64,
     /// Pages made, waiting for their commit.
     made: Map<PermitId, Box<MadePage>>,
     /// Who pauses, and why.

@@ -7,10 +7,11 @@
 //! [`replica`] brings what a holder writes to the peers that keep the slot ([`tally`] has the values in it that are counted),
 //! [`links`] brings links to the holder of theirs, and [`steward`] shares out the time of an address among those that hold hosts
 //! there. [`plan`] says who answers for what when something is searched for. [`exclusion`] is what part of the web must be left
-//! alone, and who says so.
+//! alone, and who says so, [`registry`] the crawls there are and how far they came; what is said of both reaches all by [`epidemic`].
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod claim;
+pub mod epidemic;
 pub mod exclusion;
 pub mod key;
 pub mod links;
@@ -19,6 +20,7 @@ pub mod member;
 pub mod peer;
 pub mod placement;
 pub mod plan;
+pub mod registry;
 pub mod replica;
 pub mod signed;
 pub mod steward;

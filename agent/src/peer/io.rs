@@ -7,13 +7,15 @@
 
 use super::message::Message;
 use crate::io as crawl;
+use anthill_crawler::record::CrawlId;
+use anthill_protocol::epidemic::ItemKey;
 use anthill_protocol::key::Slot;
 use anthill_protocol::links::{Cursor, Link};
 use anthill_protocol::member::MemberRecord;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId};
 use anthill_protocol::signed::Signed;
-use anthill_protocol::{claim, view};
+use anthill_protocol::{claim, exclusion, registry, view};
 
 /// Names a write of records.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -28,6 +30,10 @@ pub enum Change {
     Claim(Slot, Box<claim::Record>),
     /// Whether other peers may have windows from here.
     Shared(bool),
+    /// Of crawls; none where the item under this key goes.
+    Crawl(ItemKey, Option<Box<registry::Item>>),
+    /// Of exclusions; none where the item under this key goes.
+    Exclusion(ItemKey, Option<Box<exclusion::Item>>),
 }
 
 /// What it is told.
@@ -49,8 +55,9 @@ pub enum Input {
     Persisted(Ticket),
     /// Answer to [`Effect::Persist`]: it failed and changed nothing.
     NotPersisted(Ticket),
-    /// Answer to [`Effect::Apply`] and [`Effect::Delete`]: the slot's last change, and what queues gained.
-    Applied(replica::Ticket, u64, Vec<crawl::Gain>),
+    /// Answer to [`Effect::Apply`] and [`Effect::Delete`]: the slot's last change, what queues gained, and what of that was never
+    /// tried.
+    Applied(replica::Ticket, u64, Vec<crawl::Gain>, Vec<crawl::Untried>),
     /// Answer to the same: it failed and changed nothing.
     NotApplied(replica::Ticket),
     /// Answer to [`Effect::Read`].
@@ -74,8 +81,16 @@ pub enum Input {
         /// The last that was looked at.
         upto: u64,
     },
-    /// Answer to [`Effect::LoadSlot`]: the hosts with queues.
-    SlotLoaded(Slot, Vec<crawl::StoredHost>),
+    /// Answer to [`Effect::LoadSlot`]: the hosts with queues, and what in these was never tried.
+    SlotLoaded(Slot, Vec<crawl::StoredHost>, Vec<crawl::Untried>),
+    /// Somebody begins a crawl of the whole swarm. Answered by [`Effect::Begun`] with this number.
+    Begin(u64, crawl::CrawlSpec),
+    /// Its starter ends it.
+    End(CrawlId),
+    /// The operator says that part of the web must be left alone. Answered by [`Effect::Excluded`] with this number.
+    Exclude(u64, exclusion::Draft),
+    /// The operator takes such a word back.
+    Include(exclusion::RuleKey),
     /// Something for the crawl.
     Crawl(crawl::Input),
 }
@@ -132,6 +147,10 @@ pub enum Effect {
     LoadSlot(Slot),
     /// Something the crawl asks for; never [`crawl::Effect::Taken`].
     Crawl(crawl::Effect),
+    /// A crawl was begun, and is on disk; or why not.
+    Begun(u64, Result<CrawlId, registry::Refused>),
+    /// An exclusion was said, under this name; or why not. It is written down with the next write of records.
+    Excluded(u64, Result<exclusion::RuleKey, exclusion::sync::Refused>),
     /// A slot was taken over by force.
     Forced(Slot),
     /// A member's disk is full: the slot has a copy less.

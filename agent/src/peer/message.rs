@@ -1,7 +1,7 @@
 //! What peers of a swarm say to each other: a byte that names the protocol, then its message.
 
 use anthill_protocol::wire::WireError;
-use anthill_protocol::{claim, links, replica, steward, view};
+use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
 
 /// A message of one of the protocols.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +16,10 @@ pub enum Message {
     Links(links::Message),
     /// Windows of addresses.
     Steward(steward::Message),
+    /// Crawls.
+    Registry(registry::Message),
+    /// Exclusions.
+    Exclusion(exclusion::Message),
 }
 
 /// Why bytes are no message.
@@ -38,6 +42,8 @@ impl Message {
             Message::Replica(message) => (3, message.encode()),
             Message::Links(message) => (4, message.encode()),
             Message::Steward(message) => (5, message.encode()),
+            Message::Registry(message) => (6, message.encode()),
+            Message::Exclusion(message) => (7, message.encode()),
         };
         [&[protocol], bytes.as_slice()].concat()
     }
@@ -54,6 +60,8 @@ impl Message {
             3 => Message::Replica(replica::Message::decode(rest)?),
             4 => Message::Links(links::Message::decode(rest)?),
             5 => Message::Steward(steward::Message::decode(rest)?),
+            6 => Message::Registry(registry::Message::decode(rest)?),
+            7 => Message::Exclusion(exclusion::Message::decode(rest)?),
             other => return Err(MessageError::Protocol(other)),
         })
     }
@@ -66,6 +74,8 @@ impl Message {
             Message::Replica(_) => "replica",
             Message::Links(_) => "links",
             Message::Steward(_) => "steward",
+            Message::Registry(_) => "registry",
+            Message::Exclusion(_) => "exclusion",
         }
     }
 }

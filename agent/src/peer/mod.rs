@@ -12,11 +12,15 @@
 //! | open | the holder changes | admits, fetches, answers |
 //! | draining | what is in flight is written and on every live member | no new permits |
 
+pub mod exclusions;
 pub mod io;
 mod land;
 pub mod message;
 pub mod offers;
+pub mod registry;
 mod slots;
+mod unsent;
+mod unwritten;
 mod wiring;
 
 pub use message::{Message, MessageError};
@@ -28,14 +32,18 @@ use anthill_protocol::claim::Token;
 use anthill_protocol::key::Slot;
 use anthill_protocol::member::MemberError;
 use anthill_protocol::peer::{Keys, PeerKey};
-use anthill_protocol::{claim, links, replica, steward, view};
+use anthill_protocol::{claim, exclusion, links, registry as crawls, replica, steward, view};
+use exclusions::Excluded;
 use io::{Effect, Input, Ticket};
 use land::Land;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use registry::Census;
 use slots::Slots;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use unsent::Unsent;
+use unwritten::Unwritten;
 
 /// What each part is held to.
 #[derive(Clone, Debug)]
@@ -52,6 +60,12 @@ pub struct Config {
     pub links: links::Config,
     /// Windows.
     pub steward: steward::Config,
+    /// Crawls.
+    pub registry: crawls::Config,
+    /// Exclusions.
+    pub exclusion: exclusion::sync::Config,
+    /// Whose exclusions bind this peer; its own always do.
+    pub rules: exclusion::Rules,
     /// What URLs are made canonical by: the same at all peers.
     pub canon: canon::Rules,
 }
@@ -72,6 +86,10 @@ pub struct Start {
     pub links: Vec<links::Stored>,
     /// Whether other peers may have windows from here.
     pub shared: bool,
+    /// Of crawls.
+    pub crawls: Vec<crawls::Item>,
+    /// Of exclusions.
+    pub exclusions: Vec<exclusion::Item>,
 }
 
 /// What a write of records is of.
@@ -80,6 +98,9 @@ enum Owner {
     View(view::Ticket),
     Claim(claim::Ticket),
     Shared(u64),
+    Crawl(crawls::Ticket),
+    /// Crawls and exclusions that need no answer.
+    Unwritten,
 }
 
 /// One peer's mind, in a swarm.
@@ -92,6 +113,9 @@ pub struct Peer<K> {
     crawl: Agent<Land<K>>,
     copies: replica::State<K>,
     links: links::State,
+    census: Census<K>,
+    excluded: Excluded<K>,
+    unwritten: Unwritten,
     slots: Slots,
     writes: BTreeMap<Ticket, Owner>,
     tickets: u64,
@@ -150,9 +174,28 @@ impl<K: Keys + Clone> Peer<K> {
             start.claims,
         );
         let stewards = steward::State::new(config.steward.clone(), own, chacha(rng()), now, start.shared);
-        let copies = replica::State::new(config.replica.clone(), keys, chacha(rng()), now, start.copies);
+        let copies =
+            replica::State::new(config.replica.clone(), keys.clone(), chacha(rng()), now, start.copies);
+        let unsent = Unsent::new(&start.links);
         let links = links::State::new(config.links.clone(), own, chacha(rng()), now, start.links);
         let crawl = Agent::with_rights(config.crawl.clone(), Land::new(claims, stewards), rng());
+        let registry =
+            crawls::State::new(config.registry.clone(), keys.clone(), chacha(rng()), now, start.crawls);
+        let census = Census::new(registry, unsent, chacha(rng()).next_u64());
+        let mut rules = config.rules.clone();
+        rules.own.insert(own);
+        // Who is a member is not known yet: witnesses come back from others.
+        let standing =
+            exclusion::set::Standing { binding: rules.moderators.clone(), kept: rules.kept_issuers() };
+        let excluded = exclusion::sync::State::new(
+            config.exclusion.clone(),
+            keys.clone(),
+            chacha(rng()),
+            now,
+            (standing, BTreeSet::new()),
+            start.exclusions,
+        );
+        let excluded = Excluded::new(excluded, keys, rules, now);
         Ok(Peer {
             own,
             seen: view.view(),
@@ -163,6 +206,9 @@ impl<K: Keys + Clone> Peer<K> {
             slots,
             begun: false,
             description,
+            census,
+            excluded,
+            unwritten: Unwritten::default(),
             writes: BTreeMap::new(),
             tickets: 0,
             applying: BTreeMap::new(),
@@ -191,7 +237,7 @@ impl<K: Keys + Clone> Peer<K> {
             Input::Leave => self.leave(),
             Input::Persisted(ticket) => self.persisted(ticket, true),
             Input::NotPersisted(ticket) => self.persisted(ticket, false),
-            Input::Applied(ticket, seq, gained) => self.applied(ticket, seq, gained),
+            Input::Applied(ticket, seq, gained, untried) => self.applied(ticket, seq, gained, untried),
             Input::NotApplied(ticket) => {
                 self.applying.remove(&ticket);
                 self.tell_copies(replica::Input::NotApplied(ticket));
@@ -209,14 +255,25 @@ impl<K: Keys + Clone> Peer<K> {
             Input::Logged(logged) => {
                 for (slot, upto, bytes) in logged {
                     self.interest(slot);
+                    self.logged(slot, upto);
                     self.tell_links(links::Input::Logged { slot, upto, bytes });
                 }
             }
             Input::LogRead { slot, after, links, upto } => {
                 self.tell_links(links::Input::LogRead { slot, after, links, upto });
             }
-            Input::SlotLoaded(slot, hosts) => self.slot_loaded(slot, hosts),
-            Input::Crawl(input) => self.tell_crawl(input),
+            Input::SlotLoaded(slot, hosts, untried) => self.slot_loaded(slot, hosts, untried),
+            Input::Begin(request, spec) => self.begin_crawl(request, spec),
+            Input::End(crawl) => self.end_crawl(crawl),
+            Input::Exclude(request, draft) => self.exclude(request, draft),
+            Input::Include(key) => self.include(key),
+            Input::Crawl(input) => {
+                let starts = matches!(input, crate::io::Input::Start { .. });
+                self.tell_crawl(input);
+                if starts {
+                    self.crawl_started();
+                }
+            }
         }
         self.settle();
         outbox.append(&mut self.outbox);
@@ -233,6 +290,9 @@ impl<K: Keys + Clone> Peer<K> {
             self.links.deadline().map(|(at, _)| at),
             self.crawl.deadline().map(|(at, _)| at),
             land.deadline(),
+            self.census.deadline(),
+            self.excluded.deadline(),
+            self.unwritten.deadline(),
         ]
         .into_iter()
         .flatten()
@@ -257,6 +317,16 @@ impl<K: Keys + Clone> Peer<K> {
     /// Its links for others.
     pub fn links(&self) -> &links::State {
         &self.links
+    }
+
+    /// The crawls of the swarm.
+    pub fn registry(&self) -> &crawls::State<K> {
+        &self.census.registry
+    }
+
+    /// The exclusions of the swarm.
+    pub fn exclusions(&self) -> &exclusion::sync::State<K> {
+        &self.excluded.state
     }
 
     /// Its crawl.

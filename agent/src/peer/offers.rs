@@ -26,7 +26,7 @@ pub fn link(offer: &Offer, anchor: &str) -> Option<Link> {
         source: offer.from.unwrap_or(offer.link.id),
         url: offer.link.url.clone(),
         anchor: anchor[..end].to_owned(),
-        crawl: offer.crawl.0.into(),
+        crawl: offer.crawl.0,
         depth: offer.depth,
         flags,
     })
@@ -46,7 +46,7 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
     };
     let id: UrlId = canon.url_id();
     Some(Offer {
-        crawl: CrawlId(u32::try_from(link.crawl).ok()?),
+        crawl: CrawlId(link.crawl),
         depth: link.depth,
         hops: u8::from(by == Found::Redirect),
         from: (link.source != id).then_some(link.source),

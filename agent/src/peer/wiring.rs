@@ -7,7 +7,7 @@ use crate::io as crawl;
 use anthill_protocol::claim::{self, Claim, FORCE_JUMP, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
-use anthill_protocol::{links, replica, steward, view};
+use anthill_protocol::{exclusion, links, registry, replica, steward, view};
 
 impl<K: Keys + Clone> Peer<K> {
     pub(super) fn tick(&mut self) {
@@ -32,6 +32,10 @@ impl<K: Keys + Clone> Peer<K> {
         }
         if self.crawl.deadline().is_some_and(|(at, _)| at <= now) {
             self.tell_crawl(crawl::Input::Tick);
+        }
+        self.census_tick();
+        if self.excluded.state.deadline().is_some_and(|(at, _)| at <= now) {
+            self.tell_exclusions(exclusion::sync::Input::Tick);
         }
     }
 
@@ -60,6 +64,10 @@ impl<K: Keys + Clone> Peer<K> {
             Message::Replica(message) => self.tell_copies(replica::Input::Received(peer, message)),
             Message::Links(message) => self.tell_links(links::Input::Received(peer, message)),
             Message::Steward(message) => self.tell_stewards(steward::Input::Received(peer, message)),
+            Message::Registry(message) => self.tell_registry(registry::Input::Received(peer, message)),
+            Message::Exclusion(message) => {
+                self.tell_exclusions(exclusion::sync::Input::Received(peer, message));
+            }
         }
     }
 
@@ -69,6 +77,8 @@ impl<K: Keys + Clone> Peer<K> {
         self.tell_copies(replica::Input::PeerUp(peer));
         self.tell_links(links::Input::PeerUp(peer));
         self.tell_stewards(steward::Input::PeerUp(peer));
+        self.tell_registry(registry::Input::PeerUp(peer));
+        self.tell_exclusions(exclusion::sync::Input::PeerUp(peer));
     }
 
     pub(super) fn peer_down(&mut self, peer: PeerKey) {
@@ -77,6 +87,8 @@ impl<K: Keys + Clone> Peer<K> {
         self.tell_copies(replica::Input::PeerDown(peer));
         self.tell_links(links::Input::PeerDown(peer));
         self.tell_stewards(steward::Input::PeerDown(peer));
+        self.tell_registry(registry::Input::PeerDown(peer));
+        self.tell_exclusions(exclusion::sync::Input::PeerDown(peer));
     }
 
     pub(super) fn leave(&mut self) {
@@ -100,11 +112,22 @@ impl<K: Keys + Clone> Peer<K> {
                 true => steward::Input::Persisted(inner),
                 false => steward::Input::NotPersisted(inner),
             }),
+            Some(Owner::Crawl(inner)) => self.tell_registry(match done {
+                true => registry::Input::Persisted(inner),
+                false => registry::Input::NotPersisted(inner),
+            }),
+            Some(Owner::Unwritten) => self.unwritten.written(ticket, done, self.now),
             None => {}
         }
     }
 
-    pub(super) fn applied(&mut self, ticket: replica::Ticket, seq: u64, gained: Vec<crawl::Gain>) {
+    pub(super) fn applied(
+        &mut self,
+        ticket: replica::Ticket,
+        seq: u64,
+        gained: Vec<crawl::Gain>,
+        untried: Vec<crawl::Untried>,
+    ) {
         let slot = self.applying.remove(&ticket);
         if let Some(slot) = slot {
             self.slots.synced(slot, seq);
@@ -114,7 +137,10 @@ impl<K: Keys + Clone> Peer<K> {
             self.place(slot);
         }
         if !gained.is_empty() {
-            self.tell_crawl(crawl::Input::Merged(gained));
+            // What comes for a slot that another holds is not this peer's to fetch.
+            let here = slot.is_some_and(|slot| self.serves(slot) || self.slots.of(slot).loading);
+            let untried = if here { untried } else { Vec::new() };
+            self.tell_crawl(crawl::Input::Merged(gained, untried));
         }
     }
 
@@ -149,6 +175,8 @@ impl<K: Keys + Clone> Peer<K> {
         for slot in self.slots.interest.clone() {
             self.reroute(slot);
         }
+        self.tell_members();
+        self.rebind_soon();
     }
 
     pub(super) fn tell_claims(&mut self, input: claim::Input) {
@@ -333,13 +361,18 @@ impl<K: Keys + Clone> Peer<K> {
         }
     }
 
-    pub(super) fn slot_loaded(&mut self, slot: Slot, hosts: Vec<crawl::StoredHost>) {
+    pub(super) fn slot_loaded(
+        &mut self,
+        slot: Slot,
+        hosts: Vec<crawl::StoredHost>,
+        untried: Vec<crawl::Untried>,
+    ) {
         let state = self.slots.of(slot);
         let loading = std::mem::replace(&mut state.loading, false);
         let Some(token) = state.held.filter(|_| loading) else { return };
         self.crawl.rights().open.insert(slot);
         self.crawl.rights().change();
-        self.tell_crawl(crawl::Input::Gained(hosts));
+        self.tell_crawl(crawl::Input::Gained(hosts, untried));
         self.tell_links(links::Input::Held(slot, token));
     }
 
@@ -354,14 +387,20 @@ impl<K: Keys + Clone> Peer<K> {
                 links::Effect::ReadLog { slot, after, limit_bytes } => {
                     self.outbox.push(Effect::ReadLog { slot, after, limit_bytes });
                 }
-                links::Effect::Persist(cursors) => self.outbox.push(Effect::PersistCursors(cursors)),
+                links::Effect::Persist(cursors) => {
+                    self.census.unsent.durable(&cursors);
+                    self.outbox.push(Effect::PersistCursors(cursors));
+                }
                 links::Effect::Sent { slot, fingerprints } => {
                     self.outbox.push(Effect::LinksSent(slot, fingerprints));
                 }
-                links::Effect::Replay(slot) => self.outbox.push(Effect::LinksReplay(slot)),
+                links::Effect::Replay(slot) => {
+                    self.census.unsent.again(slot);
+                    self.outbox.push(Effect::LinksReplay(slot));
+                }
                 links::Effect::Trim { slot, upto } => self.outbox.push(Effect::TrimLog(slot, upto)),
                 links::Effect::Slow(slow) => self.outbox.push(Effect::Slow(slow)),
-                links::Effect::Admit { ticket, slot, links, .. } => self.admit(ticket, slot, &links),
+                links::Effect::Admit { ticket, from, slot, links } => self.admit(ticket, slot, from, links),
                 // A hint of somebody who is not the holder: claims ask for themselves.
                 links::Effect::Hint { .. } => {}
                 links::Effect::Misbehaved(peer, fault) => self.misbehaved(peer, &fault),
@@ -370,12 +409,15 @@ impl<K: Keys + Clone> Peer<K> {
     }
 
     /// Links of others become offers to the crawl.
-    fn admit(&mut self, ticket: u64, slot: Slot, links: &[links::Link]) {
+    pub(super) fn admit(&mut self, ticket: u64, slot: Slot, from: PeerKey, links: Vec<links::Link>) {
         let parsed = links.iter().map(|link| offers::offer(link, slot, &self.config.canon));
         let (fit, unfit): (Vec<_>, Vec<_>) = parsed.partition(Option::is_some);
         let offers: Vec<crawl::Offer> = fit.into_iter().flatten().collect();
-        if !self.serves(slot) || offers.iter().any(|offer| !self.crawl.knows(offer.crawl)) {
+        if !self.serves(slot) {
             return self.tell_links(links::Input::NotAdmitted { ticket });
+        }
+        if offers.iter().any(|offer| !self.crawl.knows(offer.crawl)) {
+            return self.await_crawl(ticket, slot, from, links);
         }
         self.offered.insert(ticket, (slot, u32::try_from(unfit.len()).unwrap_or(u32::MAX)));
         self.tell_crawl(crawl::Input::Offered(ticket, offers));
@@ -481,6 +523,13 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.renew_offices();
         self.finish_drains();
+        self.rebind();
+        let changes = self.unwritten.take(now);
+        if !changes.is_empty() {
+            let ticket = self.ticket(Owner::Unwritten);
+            self.unwritten.writing(ticket, changes.clone());
+            self.outbox.push(Effect::Persist(ticket, changes));
+        }
         let granted = self.crawl.rights().take_granted(now);
         if !granted.is_empty() {
             self.tell_crawl(crawl::Input::Granted(granted));

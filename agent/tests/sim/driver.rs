@@ -115,7 +115,7 @@ impl Driver {
         self.tell(start);
     }
 
-    pub fn crawl(&mut self, id: u32, seeds: &[String], spec: CrawlSpec) {
+    pub fn crawl(&mut self, id: u64, seeds: &[String], spec: CrawlSpec) {
         let seeds = seeds.iter().map(|url| link(url)).collect();
         self.tell(Input::Crawl(CrawlId(id), CrawlSpec { seeds, ..spec }));
     }
@@ -237,7 +237,7 @@ impl Driver {
         let committed = Input::Committed {
             commits: std::mem::take(&mut self.answered),
             gained: applied.gains.into_values().collect(),
-            admitted: applied.admitted.into_iter().collect(),
+            admitted: applied.admitted.into_iter().map(|((crawl, slot), n)| (crawl, slot, n)).collect(),
             next_due: self.store.next_due(),
             promoted,
         };

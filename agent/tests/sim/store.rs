@@ -5,7 +5,7 @@ use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, UrlRecord,
 };
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{HostId, SiteId, UrlId};
+use anthill_protocol::key::{HostId, SiteId, Slot, UrlId};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub struct Store {
 #[derive(Default)]
 pub struct Applied {
     pub gains: BTreeMap<(HostId, u8), Gain>,
-    pub admitted: BTreeMap<CrawlId, u64>,
+    pub admitted: BTreeMap<(CrawlId, Slot), u64>,
 }
 
 impl Applied {
@@ -74,7 +74,7 @@ impl Store {
             let crawl = self.crawls.entry(admission.entry.crawl).or_default();
             crawl.admitted += 1;
             crawl.untried += 1;
-            *applied.admitted.entry(admission.entry.crawl).or_default() += 1;
+            *applied.admitted.entry((admission.entry.crawl, admission.host.slot())).or_default() += 1;
             applied.gain(admission.host, &admission.host_name, &admission.site_name, admission.level);
             self.hosts.entry(admission.host).or_insert_with(|| HostRecord {
                 name: admission.host_name,

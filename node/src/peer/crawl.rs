@@ -47,7 +47,7 @@ impl Live {
         let id = answer.recv_timeout(PATIENCE).map_err(|_| ending())?;
         // What is acknowledged survives: the seeds are on disk first.
         self.written()?;
-        Ok(types::CrawlAccepted { crawl: u64::from(id.0), accepted, refused })
+        Ok(types::CrawlAccepted { crawl: id.0, accepted, refused })
     }
 
     fn seed(&self, typed: &str) -> Result<FoundLink, String> {
@@ -74,7 +74,7 @@ impl Live {
 
     pub(super) fn crawl_progress(&self, crawl: u64) -> Result<types::CrawlProgress, PeerError> {
         let missing = || PeerError::NotFound(format!("there is no crawl {crawl}"));
-        let id = CrawlId(u32::try_from(crawl).map_err(|_| missing())?);
+        let id = CrawlId(crawl);
         let found = self.ask(move |agent| {
             let view = agent.crawls().find(|c| c.record.id == id)?;
             Some((view.record.clone(), view.sites, view.in_flight, view.done))
@@ -88,16 +88,14 @@ impl Live {
     }
 
     pub(super) fn end_crawl(&self, crawl: u64) -> Result<types::CrawlProgress, PeerError> {
-        let id =
-            u32::try_from(crawl).map_err(|_| PeerError::NotFound(format!("there is no crawl {crawl}")))?;
-        let input = Input::EndCrawl(CrawlId(id), "ended by request".into());
+        let input = Input::EndCrawl(CrawlId(crawl), "ended by request".into());
         self.driver.send(ToDriver::Input(input)).map_err(|_| ending())?;
         self.crawl_progress(crawl)
     }
 
     fn progress(&self, record: &CrawlRecord, sites: u64, in_flight: u64, idle: bool) -> types::CrawlProgress {
         types::CrawlProgress {
-            crawl: u64::from(record.id.0),
+            crawl: record.id.0,
             seeds: record.seeds.iter().take(SEEDS_SHOWN).cloned().collect(),
             seeds_total: record.seeds.len() as u64,
             scope: match record.scope {

@@ -70,7 +70,7 @@ impl Live {
         let Some(item) = queued else { return Ok(()) };
         let view = self.ask(move |agent| agent.host_view(host))?;
         told.state = "queued".into();
-        told.crawl = Some(u64::from(item.entry.crawl.0));
+        told.crawl = Some(item.entry.crawl.0);
         told.depth = Some(u32::from(item.entry.depth));
         told.first_seen_at = rfc3339(item.entry.first_seen_s);
         if let Some(from) = item.entry.from {
@@ -129,7 +129,7 @@ impl Live {
         }
         told.next_at = record.next_s.and_then(rfc3339);
         told.revisit_at = told.next_at.clone().filter(|_| !failing);
-        told.crawl = Some(u64::from(record.crawl.0));
+        told.crawl = Some(record.crawl.0);
         told.depth = Some(u32::from(record.depth));
         told.first_seen_at = rfc3339(record.first_seen_s);
         if let Some(from) = record.from {

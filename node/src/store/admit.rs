@@ -75,7 +75,7 @@ impl Writer {
             return;
         }
         if admission.entry.untried() {
-            *draft.admitted.entry(admission.entry.crawl).or_default() += 1;
+            *draft.admitted.entry((admission.entry.crawl, admission.host.slot())).or_default() += 1;
         }
         let Admission { host, level, entry, .. } = admission;
         let names = (admission.host_name.as_str(), admission.site_name.as_str());
@@ -84,7 +84,7 @@ impl Writer {
 
     /// Puts what was admitted into the queues.
     pub(super) fn put_admitted(&mut self, draft: &mut Draft<'_>) {
-        for (&crawl, &count) in &draft.admitted {
+        for (&(crawl, _), &count) in &draft.admitted {
             self.totals.untried += count;
             let counts = self.crawls.entry(crawl).or_default();
             counts.admitted += count;

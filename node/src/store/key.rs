@@ -56,17 +56,17 @@ pub fn inlink(target: &UrlId, from: SiteId, anchor_hash: u32) -> [u8; 28] {
 }
 
 /// crawl ‖ site.
-pub fn entered(crawl: CrawlId, site: SiteId) -> [u8; 12] {
-    let mut bytes = [0; 12];
-    bytes[..4].copy_from_slice(&crawl.0.to_be_bytes());
-    bytes[4..].copy_from_slice(site.bytes());
+pub fn entered(crawl: CrawlId, site: SiteId) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&crawl.0.to_be_bytes());
+    bytes[8..].copy_from_slice(site.bytes());
     bytes
 }
 
 /// The inverse of [`entered`].
 pub fn read_entered(bytes: &[u8]) -> Option<(CrawlId, SiteId)> {
-    let crawl = u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?);
-    Some((CrawlId(crawl), SiteId::from_bytes(bytes.get(4..)?.try_into().ok()?)))
+    let crawl = u64::from_be_bytes(bytes.get(..8)?.try_into().ok()?);
+    Some((CrawlId(crawl), SiteId::from_bytes(bytes.get(8..)?.try_into().ok()?)))
 }
 
 /// host ‖ 0 (http) or 1 (https).

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use value::{Change, StoredDocument, StoredPage, Totals, unpack};
 
 /// Version of the layout; a store of another version is refused.
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
 /// Bytes read ahead where all of a family is read.
 const READ_AHEAD: usize = 1 << 20;
 /// Key of [`FORMAT`] in `meta`.

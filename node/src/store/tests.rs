@@ -119,7 +119,7 @@ fn a_url_is_admitted_once_however_often_it_is_offered() {
     let (a, b) = ("http://a.test/1", "http://a.test/2");
     let first = writer.write(&[commit(vec![admission(a, 1), admission(b, 1), admission(a, 0)])]).unwrap();
     assert_eq!(first.gained.iter().map(|g| g.count).sum::<u32>(), 2);
-    assert_eq!(first.admitted, [(CrawlId(1), 2)]);
+    assert_eq!(first.admitted, [(CrawlId(1), host().slot(), 2)]);
     let again = writer.write(&[commit(vec![admission(a, 1)]), commit(vec![admission(b, 2)])]).unwrap();
     assert!(again.gained.is_empty());
     let (items, more) = store.front(host(), 1, 0, 10).unwrap();
@@ -244,7 +244,7 @@ fn the_first_offer_of_a_batch_decides_the_level_and_gains_are_told_per_level() {
     let written = writer.write(&[commit(vec![new]), commit(many.clone()), commit(vec![twice])]).unwrap();
     let gained: Vec<_> = written.gained.iter().map(|gain| (gain.level, gain.count)).collect();
     assert_eq!(gained, [(1, 1), (2, 1_500)]);
-    assert_eq!(written.admitted, [(CrawlId(1), 1_501)]);
+    assert_eq!(written.admitted, [(CrawlId(1), host().slot(), 1_501)]);
     let totals = writer.totals();
     assert_eq!((totals.known, totals.queued, totals.untried), (1_501, 1_501, 1_501));
     let (items, more) = store.front(host(), 2, 0, 2_000).unwrap();

@@ -149,7 +149,7 @@ pub struct Totals {
     /// Last number given to a queue entry.
     pub queue_seq: u64,
     /// Last number given to a crawl.
-    pub crawls: u32,
+    pub crawls: u64,
     /// Last number given to a permit.
     pub permits: u64,
 }

@@ -6,12 +6,12 @@ use super::recent::RecentSet;
 use super::sieve::Sieve;
 use super::value::{Change, Later, StoredDocument, Totals};
 use super::{COUNTS_KEY, CrawlCounts, Result, Store, TOTALS_KEY, counts_key, key};
-use anthill_agent::io::{Commit, Gain, IndexAction, Scheme};
+use anthill_agent::io::{Commit, Gain, IndexAction, Scheme, Untried};
 use anthill_crawler::fingerprint;
 use anthill_crawler::map::{Map, Set};
 use anthill_crawler::record::{CrawlId, QueueKey, UrlRecord, UrlState};
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{SiteId, UrlId};
+use anthill_protocol::key::{SiteId, Slot, UrlId};
 use anthill_protocol::wire::encode;
 use rocksdb::WriteBatch;
 use std::collections::{BTreeMap, VecDeque};
@@ -86,8 +86,8 @@ pub enum IndexOp {
 pub struct Written {
     /// New entries per host and level.
     pub gained: Vec<Gain>,
-    /// URLs admitted per crawl.
-    pub admitted: Vec<(CrawlId, u64)>,
+    /// URLs admitted that were never tried.
+    pub admitted: Vec<Untried>,
     /// When the first scheduled entry is due.
     pub next_due: Option<Instant>,
     /// What the index is to do.
@@ -115,7 +115,7 @@ pub(super) struct Draft<'a> {
     /// Entries of queues that are done with.
     pub(super) done: Vec<QueueKey>,
     pub(super) gained: Vec<Gain>,
-    pub(super) admitted: BTreeMap<CrawlId, u64>,
+    pub(super) admitted: BTreeMap<(CrawlId, Slot), u64>,
     pub(super) touched: Set<CrawlId>,
     /// What was not known before, in order.
     pub(super) urls: Vec<u128>,
@@ -264,7 +264,7 @@ impl Writer {
         }
         Written {
             gained: draft.gained,
-            admitted: draft.admitted.into_iter().collect(),
+            admitted: draft.admitted.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect(),
             next_due: self.next_due,
             index: draft.index,
         }

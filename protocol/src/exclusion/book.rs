@@ -1,19 +1,18 @@
-//! Exclusions and witnesses under one index of digests, by which two peers find out where they differ.
+//! Exclusions and witnesses under one index of digests.
 
 use super::record::{Exclusion, RuleKey};
 use super::set::{ExclusionSet, Outcome, Refusal, Standing};
 use super::signed::{Digest, StatementError, Verified};
+use super::sync::{Limits, Standings};
 use super::witness::{MAX_PER_PEER, NotTaken, Witness, WitnessKey, Witnesses};
+use crate::epidemic::{self, Index};
 use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::wire::Versioned;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Included};
+use std::collections::BTreeSet;
 
-/// Parts into which the index is divided for comparison. With the most that is kept a bucket has some 600 entries, less
-/// than a message of keys.
-pub const BUCKETS: usize = 256;
+pub use crate::epidemic::ItemKey;
 
 /// What travels and is stored: not yet checked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -47,11 +46,19 @@ pub enum Name {
     Witness(WitnessKey),
 }
 
-/// 128 bits of BLAKE3 of a [`Name`]: under which items are compared and stored.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct ItemKey(pub [u8; 16]);
+impl epidemic::Item for Item {
+    const MESSAGE_VERSION: u8 = 1;
+}
 
 impl Item {
+    /// What it says that it is about.
+    pub fn name(&self) -> Name {
+        match self {
+            Item::Exclusion(one) => Name::Rule(one.body().key),
+            Item::Witness(one) => Name::Witness(one.body().key()),
+        }
+    }
+
     /// Checks bounds and signature.
     ///
     /// # Errors
@@ -123,33 +130,12 @@ impl Name {
     }
 }
 
-/// The state of a part of the index.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Bucket {
-    /// BLAKE3 of its keys and digests in order; zero when it is empty.
-    pub sum: Digest,
-    /// How many items it has.
-    pub count: u32,
-}
-
-/// One item of a bucket.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Entry {
-    /// What it is about.
-    pub key: ItemKey,
-    /// What it says.
-    pub digest: Digest,
-}
-
 /// All that a peer knows about exclusions.
 #[derive(Debug)]
 pub struct Book {
     set: ExclusionSet,
     witnesses: Witnesses,
-    /// What is shared: the same at all peers when they know the same.
-    index: BTreeMap<ItemKey, (Digest, Name)>,
-    /// `None` where something changed since it was computed.
-    buckets: Vec<Option<Bucket>>,
+    index: Index<Name>,
 }
 
 impl Book {
@@ -158,8 +144,7 @@ impl Book {
         Book {
             set: ExclusionSet::new(max_exclusions),
             witnesses: Witnesses::new(MAX_PER_PEER, max_witnesses),
-            index: BTreeMap::new(),
-            buckets: vec![None; BUCKETS],
+            index: Index::default(),
         }
     }
 
@@ -222,50 +207,9 @@ impl Book {
         gone
     }
 
-    /// The digest of all that is shared.
-    pub fn root(&mut self) -> Digest {
-        root_of(&self.buckets())
-    }
-
-    /// The state of each bucket, [`BUCKETS`] of them.
-    pub fn buckets(&mut self) -> Vec<Bucket> {
-        (0..=u8::MAX).map(|number| self.bucket(number)).collect()
-    }
-
-    fn bucket(&mut self, number: u8) -> Bucket {
-        if let Some(known) = self.buckets[usize::from(number)] {
-            return known;
-        }
-        let mut hasher = blake3::Hasher::new();
-        let mut count = 0;
-        for entry in self.entries(number, None) {
-            hasher.update(&entry.key.0).update(&entry.digest);
-            count += 1;
-        }
-        let sum = if count == 0 { Digest::default() } else { short(&hasher) };
-        *self.buckets[usize::from(number)].insert(Bucket { sum, count })
-    }
-
-    /// The entries of a bucket in order, those after a key if one is given.
-    pub fn entries(&self, bucket: u8, after: Option<ItemKey>) -> impl Iterator<Item = Entry> {
-        let [mut first, mut last] = [[0; 16], [0xff; 16]];
-        (first[0], last[0]) = (bucket, bucket);
-        // A key after the bucket's last leaves nothing, one before its first leaves all.
-        let from = match after {
-            Some(key) if key.0 >= first => Excluded(ItemKey(key.0.min(last))),
-            _ => Included(ItemKey(first)),
-        };
-        self.index.range((from, Included(ItemKey(last)))).map(|(&key, &(digest, _))| Entry { key, digest })
-    }
-
-    /// What the shared item of this key says.
-    pub fn digest(&self, key: &ItemKey) -> Option<Digest> {
-        self.index.get(key).map(|(digest, _)| *digest)
-    }
-
     /// The shared item of this key.
     pub fn item(&self, key: &ItemKey) -> Option<Item> {
-        match &self.index.get(key)?.1 {
+        match self.index.name(key)? {
             Name::Rule(rule) => self.set.get(rule).map(|one| Item::Exclusion(one.signed().clone())),
             Name::Witness(key) => self.witnesses.get(key).map(|one| Item::Witness(one.signed().clone())),
         }
@@ -286,22 +230,83 @@ impl Book {
     }
 
     fn enter(&mut self, name: Name, digest: Digest) {
-        let key = name.key();
-        self.buckets[usize::from(key.0[0])] = None;
-        self.index.insert(key, (digest, name));
+        self.index.enter(name.key(), digest, name);
     }
 
     fn strike(&mut self, name: &Name) {
-        let key = name.key();
-        self.buckets[usize::from(key.0[0])] = None;
-        self.index.remove(&key);
+        self.index.strike(&name.key());
     }
 
     fn index_anew(&mut self) {
         let rules = self.set.shared().map(|one| (Name::Rule(one.statement().key), one.digest()));
         let witnesses = self.witnesses.iter().map(|one| (Name::Witness(one.statement().key()), one.digest()));
-        self.index = rules.chain(witnesses).map(|(name, digest)| (name.key(), (digest, name))).collect();
-        self.buckets.fill(None);
+        self.index = Index::of(rules.chain(witnesses).map(|(name, digest)| (name.key(), digest, name)));
+    }
+}
+
+impl epidemic::Book for Book {
+    type Limits = Limits;
+    type Standing = Standings;
+    type Item = Item;
+    type Verified = VerifiedItem;
+    type Name = Name;
+    type Invalid = StatementError;
+    type Refusal = Refusal;
+
+    fn empty(limits: &Limits, (standing, members): Standings) -> Book {
+        let mut book = Book::new(limits.exclusions, limits.witnesses);
+        book.set_standing(standing, members);
+        book
+    }
+
+    fn set_standing(&mut self, (standing, members): Standings) -> Vec<Name> {
+        Book::set_standing(self, standing, members)
+    }
+
+    fn verify(item: Item, keys: &impl Keys) -> Result<VerifiedItem, StatementError> {
+        item.verify(keys)
+    }
+
+    fn from_own_disk(item: Item) -> Result<VerifiedItem, StatementError> {
+        item.from_own_disk()
+    }
+
+    fn name_of(item: &Item) -> Name {
+        item.name()
+    }
+
+    fn parts(item: &VerifiedItem) -> (Name, Digest, Item) {
+        (item.name(), item.digest(), item.item())
+    }
+
+    fn key(name: &Name) -> ItemKey {
+        name.key()
+    }
+
+    fn merge(&mut self, now_s: u64, item: VerifiedItem) -> (Outcome, Vec<Name>) {
+        let (outcome, gone) = Book::merge(self, now_s, item);
+        (outcome, gone.into_iter().collect())
+    }
+
+    /// What is refused may be taken when the standing is another, and then all is asked for again.
+    fn is_for_good(_: &Refusal) -> bool {
+        true
+    }
+
+    fn collect(&mut self, now_s: u64) -> Vec<Name> {
+        Book::collect(self, now_s)
+    }
+
+    fn index(&self) -> &Index<Name> {
+        &self.index
+    }
+
+    fn index_mut(&mut self) -> &mut Index<Name> {
+        &mut self.index
+    }
+
+    fn item(&self, key: &ItemKey) -> Option<Item> {
+        Book::item(self, key)
     }
 }
 
@@ -314,19 +319,4 @@ fn outcome(why: NotTaken) -> Outcome {
         NotTaken::Stranger => Outcome::Refused(Refusal::Stranger),
         NotTaken::Full => Outcome::Refused(Refusal::Full),
     }
-}
-
-/// The digest of all that is in these buckets.
-pub(super) fn root_of(buckets: &[Bucket]) -> Digest {
-    let mut hasher = blake3::Hasher::new();
-    for bucket in buckets {
-        hasher.update(&bucket.sum);
-    }
-    short(&hasher)
-}
-
-fn short(hasher: &blake3::Hasher) -> Digest {
-    let mut digest = Digest::default();
-    digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    digest
 }

@@ -1,8 +1,11 @@
 use super::*;
+use crate::epidemic::index::{BUCKETS, Bucket, Entry, ItemKey};
+use crate::epidemic::message::that_fit;
 use crate::exclusion::record::{Draft, Exclusion, MAX_PATTERN, MAX_REASON, RuleKey, Scope};
 use crate::exclusion::signed::Verified;
 use crate::exclusion::witness::{Proof, Witness};
 use crate::peer::{Keys, testing::Keyring};
+use crate::wire::WireError;
 use proptest::prelude::*;
 
 fn item(pattern: &str, reason: &str) -> Item {

@@ -5,18 +5,15 @@
 //!   Replicated Data Types*): peers that know the same words hold the same set, in whatever order they came.
 //! - [`witness`]: who saw that a site names an issuer.
 //! - [`rules`]: whom an exclusion binds, and why.
-//! - [`book`]: set and witnesses under one index of digests; [`message`]: what peers say; [`sync`]: gossip and
-//!   anti-entropy (Demers et al. 1987: *Epidemic Algorithms for Replicated Database Maintenance*).
+//! - [`book`]: set and witnesses under one index of digests; [`message`] and [`sync`]: how they reach all, by
+//!   [`crate::epidemic`].
 //!
 //! Signatures are not bound to a swarm: a list of exclusions may be published for others to follow.
 
 pub mod book;
-mod io;
 pub mod message;
-mod pull;
 pub mod record;
 pub mod rules;
-pub(crate) mod serve;
 pub mod set;
 pub mod signed;
 pub mod sync;

@@ -28,19 +28,7 @@ pub struct Standing {
 }
 
 /// What became of a record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// Nothing was known under its key.
-    New,
-    /// It replaced an older word.
-    Newer,
-    /// It was known.
-    Same,
-    /// A later word is known.
-    Older,
-    /// It was not taken.
-    Refused(Refusal),
-}
+pub type Outcome = crate::epidemic::Outcome<Refusal>;
 
 /// Why a good record was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -54,7 +54,7 @@ pub struct Verified<T> {
 }
 
 /// 128 bits of BLAKE3 over what is said. The signature is not part of it: one statement may have several.
-pub type Digest = [u8; 16];
+pub use crate::epidemic::Digest;
 
 impl<T: Statement> Verified<T> {
     /// Signs as the owner of `keys`.

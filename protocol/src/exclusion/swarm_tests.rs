@@ -1,12 +1,16 @@
 //! Whole swarms on a network that loses, repeats, delays and cuts, all from a seed; then quiet, and all must know the same.
 
 use super::*;
+use crate::exclusion::Message;
 use crate::exclusion::record::{Draft, Exclusion, RuleKey, Scope};
 use crate::exclusion::signed::Verified;
 use crate::exclusion::witness::{Proof, Witness};
-use crate::peer::testing::Keyring;
-use rand_chacha::rand_core::SeedableRng;
+use crate::peer::{Keys, testing::Keyring};
+use crate::time::Instant;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 const START: Instant = Instant(1_700_000_000_000_000);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -85,7 +89,7 @@ impl Swarm {
                 Effect::Broadcast(message) => {
                     (0..self.peers.len()).filter(|&to| to != at).for_each(|to| self.send(at, to, &message));
                 }
-                Effect::Persist(item) => drop(self.disks[at].insert(name_of(&item), item)),
+                Effect::Persist(item) => drop(self.disks[at].insert(item.name(), item)),
                 Effect::Forget(name) => drop(self.disks[at].remove(&name)),
                 Effect::Changed(_) | Effect::Refused(..) => {}
                 Effect::Misbehaved(peer, fault) => panic!("{peer} is honest, but found with {fault:?}"),
@@ -259,7 +263,7 @@ fn all_peers_know_the_same_when_faults_have_stopped() {
 
 #[test]
 fn all_peers_know_the_same_also_when_there_is_no_room_for_all() {
-    let config = Config { max_exclusions: 20, max_witnesses: 5, ..Config::default() };
+    let config = Config { limits: Limits { exclusions: 20, witnesses: 5 }, ..Config::default() };
     for seed in 100..140 {
         under_faults(seed, 2 + (seed % 7) as usize, &config);
     }

@@ -1,11 +1,17 @@
 use super::*;
+use crate::epidemic::state::MAX_FAILURES;
+use crate::exclusion::Message;
 use crate::exclusion::message::{MAX_ITEMS, MAX_MESSAGE};
 use crate::exclusion::record::{Draft, Exclusion, RuleKey, Scope};
 use crate::exclusion::signed::tests::Forger;
 use crate::exclusion::signed::{StatementError, Verified};
-use crate::peer::testing::Keyring;
+use crate::peer::{Keys, testing::Keyring};
 use crate::signed::Signed;
+use crate::time::Instant;
+use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use std::collections::VecDeque;
+use std::time::Duration;
 
 const NOW: Instant = Instant(1_700_000_000_000_000);
 
@@ -247,7 +253,7 @@ fn invented_keys_cost_no_more_than_a_session() {
     let mut one = state(1, []);
     let (at, root) = opening(&mut one);
     let Message::Root { session, .. } = root else { panic!("a root") };
-    let bucket = super::super::book::Bucket { sum: [1; 16], count: u32::MAX };
+    let bucket = crate::epidemic::Bucket { sum: [1; 16], count: u32::MAX };
     let buckets = Message::Buckets { session, buckets: vec![bucket; 256] };
     let mut questions: VecDeque<_> = sent(&handle(&mut one, at, Input::Received(key(2), buckets))).into();
     let mut asked = 0;
@@ -265,7 +271,7 @@ fn invented_keys_cost_no_more_than_a_session() {
                     .map(|n| {
                         key[1..5].copy_from_slice(&fresh.to_be_bytes());
                         key[5..9].copy_from_slice(&n.to_be_bytes());
-                        super::super::book::Entry { key: super::super::ItemKey(key), digest: [2; 16] }
+                        crate::epidemic::Entry { key: crate::epidemic::ItemKey(key), digest: [2; 16] }
                     })
                     .collect();
                 Message::Keys { session, request, entries, done: false }

@@ -44,6 +44,14 @@ impl Member {
         self.dialable
     }
 
+    /// A number for the first public network that it names; none on a private one.
+    pub fn network(&self) -> Option<u64> {
+        self.networks.first().map(|network| match *network {
+            Network::V4([a, b, c]) => u64::from_be_bytes([4, 0, 0, 0, 0, a, b, c]),
+            Network::V6([a, b, c, d, e, f]) => u64::from_be_bytes([6, 0, a, b, c, d, e, f]),
+        })
+    }
+
     /// Whether it names an address of a public network that the other names too.
     pub(super) fn near(&self, other: &Member) -> bool {
         self.networks.iter().any(|network| other.networks.contains(network))

@@ -30,6 +30,11 @@ pub(super) struct Release {
 }
 
 impl Release {
+    /// Whether the holder has taken all that this copy has.
+    pub(super) fn is_offered(&self) -> bool {
+        self.goal.is_some()
+    }
+
     /// Begins anew.
     fn restart(&mut self) {
         self.confirmed.clear();

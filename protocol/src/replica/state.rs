@@ -165,6 +165,17 @@ impl<K: Keys> State<K> {
         self.copies.get(&slot)?.at()
     }
 
+    /// Whether all that this peer wrote to slots while it held them has been merged with the copies of later holders. What it holds
+    /// now is no matter. Looks at every slot.
+    pub fn is_merged(&self) -> bool {
+        let merged = |copy: &Copy| match &copy.role {
+            Role::Holder(_) => true,
+            Role::Released(release) if release.is_offered() => true,
+            _ => copy.held.is_none_or(|held| copy.position.is_some_and(|at| at.token > held)),
+        };
+        self.copies.values().all(merged)
+    }
+
     /// Whether the members of a slot held here that are `live` have all that is synced here.
     pub fn is_level(&self, slot: Slot, live: impl Fn(&PeerKey) -> bool) -> bool {
         let Some(copy) = self.copies.get(&slot) else { return false };

@@ -3,7 +3,7 @@
 use super::message::Message;
 use super::statement::Incarnation;
 use super::stored::{Key as StoredKey, Stored};
-use crate::exclusion::sync::Rate;
+use crate::epidemic::Rate;
 use crate::member::{Address, MemberError, MemberRecord};
 use crate::peer::PeerKey;
 use crate::placement::Key;

@@ -88,11 +88,20 @@ impl Check<Machine> for Honest {
 }
 
 /// In the end every slot is served by one peer, which knows of every page that it was fetched.
-pub(super) struct AllFetched;
+#[derive(Default)]
+pub(super) struct AllFetched {
+    /// Whether a host was to be left alone.
+    excluded: bool,
+}
 
 impl Check<Machine> for AllFetched {
     fn name(&self) -> &'static str {
         "all-fetched"
+    }
+
+    fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
+        self.excluded |= view.events.iter().any(|event| matches!(event, Happened::Excluded));
+        Ok(())
     }
 
     fn at_end(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
@@ -114,7 +123,7 @@ impl Check<Machine> for AllFetched {
                 return Err(Broken::new(what, holders));
             };
             let Some(machine) = view.machine(holder) else { continue };
-            let pages = web::all().filter(|page| page.host.slot() == slot);
+            let pages = web::wanted(self.excluded).filter(|page| page.host.slot() == slot);
             let lost = pages.filter(|page| !store::is_done(machine.disk, &page.id));
             missing.extend(lost.map(|page| {
                 let stored = store::state(machine.disk, &page.id);

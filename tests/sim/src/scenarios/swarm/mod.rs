@@ -1,6 +1,7 @@
 //! A whole swarm: peers as they are composed, with simulated hands, crawl a small web, while everything goes wrong.
 
 mod checks;
+mod crawls;
 mod node;
 mod store;
 mod web;
@@ -36,6 +37,10 @@ pub enum Happened {
     Ended(HostId),
     /// A slot was taken by force.
     Forced(Slot),
+    /// The crawl is over, as this peer knows, but for what so many members may know that were away.
+    Over(u32),
+    /// It was told to leave a host alone.
+    Excluded,
     /// It has found that another speaks with its key.
     Twin,
     /// It says that somebody misbehaved.
@@ -48,6 +53,8 @@ impl fmt::Display for Happened {
             Happened::Sent { url, address, .. } => write!(f, "asks {address} for {url}"),
             Happened::Ended(host) => write!(f, "was answered by {host}"),
             Happened::Forced(slot) => write!(f, "takes slot {} by force", slot.number()),
+            Happened::Over(away) => write!(f, "knows that the crawl is over, {away} were away"),
+            Happened::Excluded => write!(f, "is told to leave {} alone", web::excluded()),
             Happened::Twin => write!(f, "has a twin"),
             Happened::Accuses(peer, what) => write!(f, "says that {peer} misbehaved: {what}"),
         }
@@ -61,6 +68,36 @@ pub enum Swarm {
     Calm,
     /// Everything but what takes slots by force or loses disks.
     Stormy,
+    /// Nothing, and the crawl wants fewer pages than there are.
+    Limited,
+    /// Nothing, but the hands of all do something wrong, which has to be found.
+    Flawed(Flaw),
+}
+
+/// What hands do wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flaw {
+    /// They do not tell the crawl how much was new.
+    CountsNothing,
+    /// They do not tell what waits in a slot that was taken over.
+    ForgetsWhatWaits,
+    /// They do not pass on what is said of exclusions.
+    TellsNobody,
+}
+
+/// Pages that the crawl of [`Swarm::Limited`] wants.
+pub(super) const LIMIT: u64 = 60;
+
+impl Swarm {
+    /// All of them.
+    pub const ALL: [Swarm; 6] = [
+        Swarm::Calm,
+        Swarm::Stormy,
+        Swarm::Limited,
+        Swarm::Flawed(Flaw::CountsNothing),
+        Swarm::Flawed(Flaw::ForgetsWhatWaits),
+        Swarm::Flawed(Flaw::TellsNobody),
+    ];
 }
 
 impl Scenario for Swarm {
@@ -70,6 +107,10 @@ impl Scenario for Swarm {
         match self {
             Swarm::Calm => "swarm-calm",
             Swarm::Stormy => "swarm",
+            Swarm::Limited => "swarm-limited",
+            Swarm::Flawed(Flaw::CountsNothing) => "swarm-counts-nothing",
+            Swarm::Flawed(Flaw::ForgetsWhatWaits) => "swarm-forgets-what-waits",
+            Swarm::Flawed(Flaw::TellsNobody) => "swarm-tells-nobody",
         }
     }
 
@@ -77,6 +118,8 @@ impl Scenario for Swarm {
         match self {
             Swarm::Calm => "a swarm crawls, and nothing goes wrong: every page once, politely",
             Swarm::Stormy => "a swarm crawls under faults: every page, politely",
+            Swarm::Limited => "a swarm crawls, and nothing goes wrong: as many pages as are wanted",
+            Swarm::Flawed(_) => "a swarm crawls, and the hands of all do something wrong",
         }
     }
 
@@ -86,8 +129,8 @@ impl Scenario for Swarm {
 
     fn phases(&self) -> (Duration, Duration) {
         match self {
-            Swarm::Calm => (Duration::from_secs(60), Duration::from_secs(180)),
             Swarm::Stormy => (Duration::from_secs(120), Duration::from_secs(300)),
+            _ => (Duration::from_secs(60), Duration::from_secs(180)),
         }
     }
 
@@ -98,23 +141,35 @@ impl Scenario for Swarm {
 
     fn boot(&self, start: &Start) -> Boot {
         let founds = start.id == NodeId(0) && start.incarnation == 0;
-        Boot { id: start.id, others: start.first.max(start.id.0), founds: founds && start.how == How::First }
+        Boot {
+            id: start.id,
+            others: start.first.max(start.id.0),
+            founds: founds && start.how == How::First,
+            max_pages: (*self == Swarm::Limited).then_some(LIMIT),
+            flaw: match self {
+                Swarm::Flawed(flaw) => Some(*flaw),
+                _ => None,
+            },
+        }
     }
 
     fn checks(&self) -> Vec<Box<dyn Check<Machine>>> {
-        let most = if *self == Swarm::Calm { 0 } else { u32::MAX };
-        vec![
+        let most = if *self == Swarm::Stormy { u32::MAX } else { 0 };
+        let always: [Box<dyn Check<Machine>>; 4] = [
             Box::new(checks::Polite::default()),
             Box::new(checks::Honest),
             Box::new(checks::Once { most, fetched: BTreeMap::new(), again: 0 }),
-            Box::new(checks::AllFetched),
-            Box::new(checks::AllCopied),
-        ]
+            Box::new(crawls::Excluded::new(*self)),
+        ];
+        let more: Vec<Box<dyn Check<Machine>>> = match self {
+            Swarm::Limited => vec![Box::new(crawls::Limited::default())],
+            _ => vec![Box::new(checks::AllFetched::default()), Box::new(checks::AllCopied), Box::new(crawls::Over::new(*self))],
+        };
+        always.into_iter().chain(more).collect()
     }
 
     fn palette(&self) -> Palette {
         match self {
-            Swarm::Calm => Palette { machines: 8, ..Palette::calm() },
             Swarm::Stormy => {
                 let lost = [
                     FaultKind::EmptyDisk,
@@ -127,6 +182,7 @@ impl Scenario for Swarm {
                 palette.machines = 8;
                 palette
             }
+            _ => Palette { machines: 8, ..Palette::calm() },
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One machine: a peer with simulated hands, which fetch from the simulated web.
 
 use super::store::{self, Queues, Written};
-use super::{Happened, web};
+use super::{Flaw, Happened, web};
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
@@ -9,7 +9,7 @@ use anthill_agent::io::{self as crawl, End, Made, PageFacts, Permit, PermitId, T
 use anthill_agent::peer::io::{Change, Effect, Input};
 use anthill_agent::peer::{self, Message, Peer, Start};
 use anthill_crawler::frontier;
-use anthill_crawler::record::{CrawlId, Scope};
+use anthill_crawler::record::Scope;
 use anthill_protocol::key::Slot;
 use anthill_protocol::member::{Address, Transport};
 use anthill_protocol::peer::testing::Keyring;
@@ -17,7 +17,7 @@ use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::placement::Key;
 use anthill_protocol::time::Instant;
 use anthill_protocol::wire::{decode, encode};
-use anthill_protocol::{claim, links, replica, steward, view};
+use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -27,8 +27,8 @@ const KEY: &[u8] = b"key";
 const LOOKING: Duration = Duration::from_secs(5);
 /// For what was said last to be sent.
 const FLUSH: Duration = Duration::from_secs(1);
-/// The crawl that all know.
-const CRAWL: CrawlId = CrawlId(1);
+/// From when the founder begins its crawl to when it says its exclusion: some pages are fetched by then, seldom all.
+const EXCLUDES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(12));
 /// Between the end of a response and the next request of its host.
 pub const HOST_DELAY: Duration = Duration::from_millis(500);
 /// Between two requests to an address.
@@ -42,12 +42,16 @@ pub struct Boot {
     pub others: u32,
     /// It founds the swarm.
     pub founds: bool,
+    /// Pages that the crawl wants, at most.
+    pub max_pages: Option<u64>,
+    /// What its hands do wrong.
+    pub flaw: Option<Flaw>,
 }
 
 /// What a write is of.
 enum Writing {
     Records(peer::io::Ticket),
-    Copy(replica::Ticket, Slot, u64, Vec<crawl::Gain>),
+    Copy(replica::Ticket, Slot, u64, Vec<crawl::Gain>, Vec<crawl::Untried>),
     Commit(Written),
     Promoted(Written),
     /// A permit is on disk: the request may be made.
@@ -61,6 +65,7 @@ enum Later {
     Send(Permit),
     Answer(PermitId, String),
     End,
+    Exclude,
 }
 
 /// One process.
@@ -86,6 +91,12 @@ pub struct Machine {
     ended: bool,
     stopped: bool,
     slots: Vec<Slot>,
+    max_pages: Option<u64>,
+    flaw: Option<Flaw>,
+    /// The founder was asked for its crawl.
+    asked: bool,
+    /// As last seen: members away when the crawl was over, if it was.
+    over: Option<u32>,
 }
 
 fn address(of: NodeId) -> Address {
@@ -117,6 +128,16 @@ fn config() -> peer::Config {
         },
         links: links::Config::default(),
         steward: steward::Config::default(),
+        registry: registry::Config::default(),
+        exclusion: exclusion::sync::Config {
+            gossip_delay: Duration::from_millis(200),
+            ..exclusion::sync::Config::default()
+        },
+        // The founder speaks for all.
+        rules: exclusion::Rules {
+            moderators: [Keyring::numbered(0).own()].into(),
+            ..exclusion::Rules::default()
+        },
         canon: anthill_crawler::canon::Rules::default(),
     }
 }
@@ -137,7 +158,28 @@ impl Machine {
         self.later.insert((at, self.count), what);
     }
 
+    /// The crawl of the run, if this peer knows it.
+    pub fn crawl_key(&self) -> Option<registry::CrawlKey> {
+        self.peer.registry().book().crawls().next().map(|(key, _)| *key)
+    }
+
+    fn look_whether_over(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        let over = self.crawl_key().and_then(|key| self.peer.registry().over(&key)).map(|over| over.away);
+        if over.is_some() && over != self.over {
+            ctx.log(Happened::Over(over.unwrap_or(0)));
+        }
+        self.over = over;
+    }
+
     fn tell(&mut self, ctx: &mut Ctx<'_, Happened>, input: Input) {
+        let looks = matches!(input, Input::Tick | Input::Received(_, Message::Registry(_)));
+        self.tell_only(ctx, input);
+        if looks {
+            self.look_whether_over(ctx);
+        }
+    }
+
+    fn tell_only(&mut self, ctx: &mut Ctx<'_, Happened>, input: Input) {
         let mut out = Vec::new();
         self.peer.handle(ctx.now(), input, &mut out);
         for effect in out {
@@ -169,6 +211,7 @@ impl Machine {
         let ms = Duration::from_millis;
         match effect {
             Effect::Send(to, message) => self.send(ctx, to, &message),
+            Effect::Broadcast(Message::Exclusion(_)) if self.flaw == Some(Flaw::TellsNobody) => {}
             Effect::Broadcast(message) => {
                 let peers: Vec<PeerKey> = self.peer.view().members().map(|(peer, _)| *peer).collect();
                 peers.into_iter().for_each(|peer| self.send(ctx, peer, &message));
@@ -185,13 +228,13 @@ impl Machine {
                 self.write(ctx, store::cursors(cursors), false, Writing::Nothing)
             }
             Effect::Apply { ticket, slot, items, record } => {
-                let (batch, head, gained) = self.queues.merge(ctx.disk(), slot, items, record);
-                self.write(ctx, batch, true, Writing::Copy(ticket, slot, head, gained));
+                let (batch, head, gained, untried) = self.queues.merge(ctx.disk(), slot, items, record);
+                self.write(ctx, batch, true, Writing::Copy(ticket, slot, head, gained, untried));
             }
             Effect::Delete { ticket, slot } => {
                 let batch = store::delete(ctx.disk(), slot);
                 self.synced.insert(slot, 0);
-                self.write(ctx, batch, true, Writing::Copy(ticket, slot, 0, Vec::new()));
+                self.write(ctx, batch, true, Writing::Copy(ticket, slot, 0, Vec::new(), Vec::new()));
             }
             Effect::Read(id, what) => {
                 let slot = match &what {
@@ -214,10 +257,24 @@ impl Machine {
                 self.write(ctx, batch, false, Writing::Nothing);
             }
             Effect::LoadSlot(slot) => {
-                let hosts = self.queues.open(ctx.disk(), slot);
-                self.soon(ctx, ms(1), Input::SlotLoaded(slot, hosts));
+                let (hosts, mut untried) = self.queues.open(ctx.disk(), slot);
+                if self.flaw == Some(Flaw::ForgetsWhatWaits) {
+                    untried.clear();
+                }
+                self.soon(ctx, ms(1), Input::SlotLoaded(slot, hosts, untried));
             }
             Effect::Crawl(effect) => self.crawl(ctx, effect),
+            Effect::Begun(_, answer) => match answer {
+                Ok(_) => {
+                    let at = ctx.now() + self.dice.span(EXCLUDES.0, EXCLUDES.1);
+                    self.at(at, Later::Exclude);
+                }
+                Err(_) => self.asked = false,
+            },
+            Effect::Excluded(_, answer) => {
+                assert!(answer.is_ok(), "refused: {answer:?}");
+                ctx.log(Happened::Excluded);
+            }
             Effect::Forced(slot) => ctx.log(Happened::Forced(slot)),
             Effect::Twin => {
                 self.stopped = true;
@@ -303,14 +360,16 @@ impl Machine {
                 self.tell(ctx, Input::Crawl(crawl::Input::FirstByte(id, now)));
             }
         }
-        let status = if links.is_some() { 200 } else { 404 };
+        let robots = web::robots(url);
+        let status = if links.is_some() || robots.is_some() { 200 } else { 404 };
         let end = End::Response { status, retry_after: None, bytes: 100 };
         self.tell(ctx, Input::Crawl(crawl::Input::Ended { permit: id, at: now, end, remote: None }));
         let mut digest = [0; 16];
         digest.copy_from_slice(&blake3::hash(url.as_bytes()).as_bytes()[..16]);
-        let made = match &links {
-            Some(_) => Made::Page(Box::new(PageFacts { digest, ..PageFacts::default() })),
-            None => Made::Nothing("404".into()),
+        let made = match (&links, robots) {
+            (Some(_), _) => Made::Page(Box::new(PageFacts { digest, ..PageFacts::default() })),
+            (None, Some(rules)) => Made::Robots(rules),
+            (None, None) => Made::Nothing("404".into()),
         };
         self.made(ctx, id, made, links.unwrap_or_default());
     }
@@ -327,7 +386,10 @@ impl Machine {
     }
 
     fn written(&mut self, ctx: &mut Ctx<'_, Happened>, written: Written, promoted: bool) {
-        let Written { numbered, logged, gained, admitted, .. } = written;
+        let Written { numbered, logged, gained, mut admitted, .. } = written;
+        if self.flaw == Some(Flaw::CountsNothing) {
+            admitted.clear();
+        }
         for (slot, seq) in &numbered {
             let synced = self.synced.entry(*slot).or_default();
             *synced = (*synced).max(*seq);
@@ -365,15 +427,36 @@ impl Machine {
         let start = crawl::Input::Start {
             hosts: Vec::new(),
             interrupted,
-            crawls: Vec::new(),
+            crawls: store::crawls(ctx.disk()),
             entered: Vec::new(),
             next_due: None,
         };
         self.tell(ctx, Input::Crawl(start));
-        let first = self.me == NodeId(0) && ctx.disk().range(b"i").next().is_none();
-        let seeds = if first { vec![web::seed()] } else { Vec::new() };
-        let spec = crawl::CrawlSpec { seeds, scope: Scope::Any, ..crawl::CrawlSpec::default() };
-        self.tell(ctx, Input::Crawl(crawl::Input::Crawl(CRAWL, spec)));
+    }
+
+    /// The founder begins a crawl, once.
+    fn ask(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        if self.me != NodeId(0) || self.asked || self.peer.registry().book().crawls().next().is_some() {
+            return;
+        }
+        self.asked = true;
+        let spec = crawl::CrawlSpec {
+            seeds: vec![web::seed()],
+            scope: Scope::Any,
+            max_pages: self.max_pages,
+            ..crawl::CrawlSpec::default()
+        };
+        self.tell(ctx, Input::Begin(1, spec));
+    }
+
+    fn exclude(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        let draft = exclusion::Draft {
+            pattern: format!("host:{}", web::excluded()),
+            scope: exclusion::Scope::Crawl,
+            reason: "its owner asked for it".into(),
+            expires_s: None,
+        };
+        self.tell(ctx, Input::Exclude(1, draft));
     }
 }
 
@@ -387,6 +470,8 @@ fn record(change: Change) -> (Vec<u8>, Option<Vec<u8>>) {
             ([b"m".as_slice(), &slot.number().to_be_bytes()].concat(), Some(encode(&*record)))
         }
         Change::Shared(shared) => (b"w".to_vec(), Some(vec![u8::from(shared)])),
+        Change::Crawl(key, item) => ([b"R", key.0.as_slice()].concat(), item.map(|item| encode(&*item))),
+        Change::Exclusion(key, item) => ([b"E", key.0.as_slice()].concat(), item.map(|item| encode(&*item))),
     }
 }
 
@@ -410,6 +495,8 @@ impl Node for Machine {
             copies: store::records(disk),
             links: store::logs(disk, &slots),
             shared: disk.get(b"w").is_some_and(|bytes| bytes == [1]),
+            crawls: disk.range(b"R").filter_map(|(_, bytes)| decode(bytes).ok()).collect(),
+            exclusions: disk.range(b"E").filter_map(|(_, bytes)| decode(bytes).ok()).collect(),
         };
         let bytes = blake3::hash(&seed.to_le_bytes());
         let keys = Keyring::numbered(number);
@@ -434,6 +521,10 @@ impl Node for Machine {
             ended: false,
             stopped: false,
             slots,
+            max_pages: boot.max_pages,
+            flaw: boot.flaw,
+            asked: false,
+            over: None,
         }
     }
 
@@ -461,6 +552,7 @@ impl Node for Machine {
         if !self.begun {
             self.begin(ctx);
         }
+        self.ask(ctx);
         if self.look_at <= ctx.now() {
             self.look(ctx);
         }
@@ -470,6 +562,7 @@ impl Node for Machine {
                 Later::Send(permit) => self.fetch(ctx, permit),
                 Later::Answer(id, url) => self.answer(ctx, id, &url),
                 Later::End => self.ended = true,
+                Later::Exclude => self.exclude(ctx),
             }
         }
         self.tell(ctx, Input::Tick);
@@ -501,11 +594,11 @@ impl Node for Machine {
                 self.key_written |= done;
                 self.tell(ctx, if done { Input::Persisted(ticket) } else { Input::NotPersisted(ticket) });
             }
-            Writing::Copy(ticket, slot, head, gained) => {
+            Writing::Copy(ticket, slot, head, gained, untried) => {
                 if done {
                     let synced = self.synced.entry(slot).or_default();
                     *synced = if head == 0 { 0 } else { (*synced).max(head) };
-                    self.tell(ctx, Input::Applied(ticket, head, gained));
+                    self.tell(ctx, Input::Applied(ticket, head, gained, untried));
                 } else {
                     self.tell(ctx, Input::NotApplied(ticket));
                 }

@@ -1,9 +1,11 @@
 //! The store of a peer on the simulated disk: what the hands promise. Items merge; queues are in memory, made from them.
 
 use crate::disk::{Batch, Disk};
-use anthill_agent::io::{Commit, Gain, Scheme, StoredHost};
+use anthill_agent::io::{Commit, Gain, Scheme, StoredHost, Untried};
 use anthill_agent::peer::offers;
-use anthill_crawler::record::{CrawlId, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord};
+use anthill_crawler::record::{
+    CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord,
+};
 use anthill_protocol::key::{HostId, Slot, UrlId};
 use anthill_protocol::links::{self, Cursor, Link};
 use anthill_protocol::replica::{Answer, Buckets, Digest, Entry, Item, ItemKey, Read, Record};
@@ -166,7 +168,7 @@ pub struct Written {
     pub numbered: Vec<(Slot, u64)>,
     pub logged: Vec<(Slot, u64, u64)>,
     pub gained: Vec<Gain>,
-    pub admitted: Vec<(CrawlId, u64)>,
+    pub admitted: Vec<Untried>,
 }
 
 impl Queues {
@@ -181,12 +183,13 @@ impl Queues {
         Gain { host, host_name: record.name.clone(), site_name: record.site.clone(), level, count: 1 }
     }
 
-    /// Reads a slot.
-    pub fn open(&mut self, disk: &Disk, slot: Slot) -> Vec<StoredHost> {
+    /// Reads a slot: hosts with queues, and what was never tried.
+    pub fn open(&mut self, disk: &Disk, slot: Slot) -> (Vec<StoredHost>, Vec<Untried>) {
         self.queue.retain(|key, _| key.host.slot() != slot);
         self.due.retain(|(_, id)| id.slot() != slot);
         self.open.insert(slot);
         let mut levels: BTreeMap<HostId, u8> = BTreeMap::new();
+        let mut untried: BTreeMap<CrawlId, u64> = BTreeMap::new();
         for (key, value) in items(disk, slot) {
             let Some(id) = url_id(&key) else { continue };
             match value.body {
@@ -194,6 +197,7 @@ impl Queues {
                     let host = super::web::found(&entry.url).host;
                     let first = levels.entry(host).or_insert(level);
                     *first = (*first).min(level);
+                    *untried.entry(entry.crawl).or_default() += u64::from(entry.untried());
                     self.push(level, id, host, entry);
                 }
                 Body::Later(at, ..) => _ = self.due.insert((at, id)),
@@ -204,7 +208,8 @@ impl Queues {
             let record = host_record(disk, &id)?;
             Some(StoredHost { id, record, first_level })
         };
-        levels.into_iter().filter_map(stored).collect()
+        let untried = untried.into_iter().map(|(crawl, count)| (crawl, slot, count)).collect();
+        (levels.into_iter().filter_map(stored).collect(), untried)
     }
 
     /// What a commit writes.
@@ -234,7 +239,10 @@ impl Queues {
             let version = changes.get(disk, &key).map_or(1, |value| value.version + 1);
             changes.put(key, Value { version, body: Body::Robots(record) });
         }
-        let mut admitted: BTreeMap<CrawlId, u64> = BTreeMap::new();
+        for record in &commit.crawls {
+            changes.batch.push((crawl_key(record.id), Some(encode(record))));
+        }
+        let mut admitted: BTreeMap<(CrawlId, Slot), u64> = BTreeMap::new();
         for admission in commit.admit {
             let key = url_key(&admission.id);
             let before = changes.get(disk, &key);
@@ -243,7 +251,7 @@ impl Queues {
             }
             let version = before.map_or(1, |value| value.version + 1);
             let entry = admission.entry;
-            *admitted.entry(entry.crawl).or_default() += 1;
+            *admitted.entry((entry.crawl, admission.host.slot())).or_default() += 1;
             changes.put(key, Value { version, body: Body::Queued(admission.level, entry.clone()) });
             let host = host_key(&admission.host);
             if changes.get(disk, &host).is_none() {
@@ -277,7 +285,7 @@ impl Queues {
         }
         (out.batch, out.numbered) = changes.finish(disk);
         out.logged = logs.into_iter().map(|(slot, (last, bytes))| (slot, last, bytes)).collect();
-        out.admitted = admitted.into_iter().collect();
+        out.admitted = admitted.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect();
         out
     }
 
@@ -320,16 +328,16 @@ impl Queues {
         (items.by_ref().take(limit as usize).collect(), items.next().is_some())
     }
 
-    /// Merges items of others; the batch, the slot's last change, and what queues gained.
+    /// Merges items of others; the batch, the slot's last change, what queues gained, and what of that was never tried.
     pub fn merge(
         &mut self,
         disk: &Disk,
         slot: Slot,
         new: Vec<Item>,
         record: Record,
-    ) -> (Batch, u64, Vec<Gain>) {
+    ) -> (Batch, u64, Vec<Gain>, Vec<Untried>) {
         let mut changes = Changes::default();
-        let mut gained = Vec::new();
+        let (mut gained, mut untried) = (Vec::new(), Vec::new());
         let mut hosts: Vec<(HostId, u8, UrlId, QueueEntry)> = Vec::new();
         for item in new {
             let Ok(theirs) = decode::<Value>(&item.value) else { continue };
@@ -353,13 +361,24 @@ impl Queues {
                 _ => continue,
             };
             gained.push(Queues::gain(host, &record, level));
+            untried.push((entry.crawl, slot, u64::from(entry.untried())));
             self.push(level, id, host, entry);
         }
         changes.batch.push((key(b'r', slot, &[]), Some(encode(&record))));
         let (batch, heads) = changes.finish(disk);
         let last = heads.first().map_or_else(|| head(disk, slot), |(_, head)| *head);
-        (batch, last, gained)
+        (batch, last, gained, untried)
     }
+}
+
+fn crawl_key(id: CrawlId) -> Vec<u8> {
+    [b"C".as_slice(), &id.0.to_be_bytes()].concat()
+}
+
+/// All crawls that this disk knows, without what is untried: that comes with slots.
+pub fn crawls(disk: &Disk) -> Vec<CrawlRecord> {
+    let all = disk.range(b"C").filter_map(|(_, bytes)| decode::<CrawlRecord>(bytes).ok());
+    all.map(|record| CrawlRecord { untried: 0, ..record }).collect()
 }
 
 /// A permit that may be in flight.

@@ -36,6 +36,13 @@ pub fn address(name: &str) -> Option<IpAddr> {
     Some(IpAddr::V4(Ipv4Addr::new(10, 9, 9, (host % ADDRESSES) as u8)))
 }
 
+/// The robots.txt of a host, if it has one: one host wants to be asked seldom, so that there are pauses in which nothing is under way
+/// and not all is done.
+pub fn robots(url: &str) -> Option<Vec<u8>> {
+    let slow = format!("http://{}/robots.txt", name(HOSTS - 2));
+    (url == slow).then(|| b"User-agent: *\nCrawl-delay: 6\n".to_vec())
+}
+
 /// What a page links to; none if there is no such page.
 pub fn links(of: &str) -> Option<Vec<FoundLink>> {
     let (host, page) = parse(of)?;
@@ -65,6 +72,11 @@ pub fn found(url: &str) -> FoundLink {
     }
 }
 
+/// The host that is excluded while the swarm crawls: no other page is found by its pages alone.
+pub fn excluded() -> String {
+    name(HOSTS - 1)
+}
+
 /// The seed.
 pub fn seed() -> FoundLink {
     found(&url(0, 0))
@@ -73,6 +85,11 @@ pub fn seed() -> FoundLink {
 /// Every page: each can be reached.
 pub fn all() -> impl Iterator<Item = FoundLink> {
     (0..HOSTS).flat_map(|host| (0..PAGES).map(move |page| found(&url(host, page))))
+}
+
+/// Every page that is to be fetched, when a host is `excluded` or when not.
+pub fn wanted(excluded: bool) -> impl Iterator<Item = FoundLink> {
+    all().filter(move |page| !excluded || page.host_name != self::excluded())
 }
 
 /// The slots that hosts and addresses lie in.

@@ -1,23 +1,16 @@
-//! What gossip and comparison of exclusions are told, what they ask for, and how often and how much.
+//! What gossip and comparison are told, what they ask for, and how often and how much.
 
-use super::book::{Item, Name};
 use super::message::Message;
 use super::pull::Fault;
 use super::serve::Rate;
-use super::set::{MAX_SHARED, Refusal, Standing};
-use super::signed::StatementError;
-use super::witness::MAX_WITNESSES;
 use crate::peer::PeerKey;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How often and how much. The same at all peers, except in tests.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// Exclusions shared.
-    pub max_exclusions: usize,
-    /// Witnesses shared.
-    pub max_witnesses: usize,
+pub struct Config<L> {
+    /// How much is kept.
+    pub limits: L,
     /// From one comparison to the next. With one a minute a word reaches a thousand peers that missed the gossip in about ten
     /// minutes, for 2 bytes a second.
     pub period: Duration,
@@ -41,11 +34,10 @@ pub struct Config {
     pub news_all: Rate,
 }
 
-impl Default for Config {
-    fn default() -> Config {
+impl<L: Default> Default for Config<L> {
+    fn default() -> Config<L> {
         Config {
-            max_exclusions: MAX_SHARED,
-            max_witnesses: MAX_WITNESSES,
+            limits: L::default(),
             period: Duration::from_secs(60),
             pause: Duration::from_secs(5),
             spread: Duration::from_secs(2),
@@ -62,49 +54,49 @@ impl Default for Config {
 
 /// What this machine is told.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Input {
+pub enum Input<I, S> {
     /// A deadline may have come.
     Tick,
     /// A peer says something. For [`Message::News`] the peer that made it, not the one that passed it on.
-    Received(PeerKey, Message),
-    /// The own operator, or this peer as a witness, says something.
-    Local(Item),
+    Received(PeerKey, Message<I>),
+    /// This peer, or its operator, says something.
+    Local(I),
     /// A peer can be asked.
     PeerUp(PeerKey),
     /// It cannot any more.
     PeerDown(PeerKey),
-    /// Whose exclusions are kept first, and who the swarm's members are, whose witnesses count.
-    Standing(Standing, BTreeSet<PeerKey>),
+    /// Whose words are kept first, and whose count.
+    Standing(S),
 }
 
 /// What it asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Effect {
+pub enum Effect<I, N, W> {
     /// To one peer; may be lost.
-    Send(PeerKey, Message),
+    Send(PeerKey, Message<I>),
     /// To all peers; may be lost.
-    Broadcast(Message),
-    /// Something else is known about these: what binds this peer may be different now.
-    Changed(Vec<Name>),
+    Broadcast(Message<I>),
+    /// Something else is known about these.
+    Changed(Vec<N>),
     /// Write this down under the name's key, in place of what is there.
-    Persist(Item),
+    Persist(I),
     /// Take this off the disk.
-    Forget(Name),
+    Forget(N),
     /// What was said here is not taken.
-    Refused(Name, Refused),
+    Refused(N, W),
     /// A peer did what no honest one does.
     Misbehaved(PeerKey, Fault),
 }
 
 /// Why a local word is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refused {
+pub enum Refused<V, R> {
     /// Its bounds or signature.
-    #[error(transparent)]
-    Statement(#[from] StatementError),
-    /// It has no place in the set.
-    #[error(transparent)]
-    Refusal(#[from] Refusal),
+    #[error("{0}")]
+    Statement(V),
+    /// It has no place.
+    #[error("{0}")]
+    Refusal(R),
     /// Something later was said under this name already.
     #[error("a later record is known under this number; say it anew")]
     Older,

@@ -1,9 +1,9 @@
 //! One session in which this peer gets from another what it lacks: buckets, keys, items. Some questions are open at a time, so
 //! that much is got in few round trips.
 
-use super::book::{Book, Bucket, Entry, ItemKey};
+use super::Item;
+use super::index::{Bucket, Digest, Entry, Index, ItemKey};
 use super::message::{MAX_ENTRIES, MAX_ITEMS, Message};
-use super::signed::Digest;
 use crate::peer::PeerKey;
 use crate::time::Instant;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -39,7 +39,7 @@ enum Question {
 
 /// A session with one peer.
 #[derive(Debug)]
-pub(super) struct Pull {
+pub(crate) struct Pull {
     pub(super) peer: PeerKey,
     session: u64,
     /// Until the root is answered.
@@ -60,13 +60,13 @@ pub(super) struct Pull {
 
 impl Pull {
     /// Opens a session.
-    pub(super) fn open(
+    pub(super) fn open<I>(
         peer: PeerKey,
         session: u64,
         root: Digest,
         now: Instant,
         patience: Duration,
-    ) -> (Pull, Message) {
+    ) -> (Pull, Message<I>) {
         let pull = Pull {
             peer,
             session,
@@ -85,7 +85,7 @@ impl Pull {
     }
 
     /// Whether a message of its peer belongs to this session and is still waited for.
-    pub(super) fn awaits(&self, message: &Message) -> bool {
+    pub(super) fn awaits<I>(&self, message: &Message<I>) -> bool {
         match message {
             Message::Same { session } | Message::Buckets { session, .. } => {
                 self.opening && *session == self.session
@@ -116,10 +116,10 @@ impl Pull {
     }
 
     /// Learns in which buckets the other peer has something else.
-    pub(super) fn buckets(&mut self, now: Instant, book: &mut Book, theirs: &[Bucket]) {
+    pub(super) fn buckets<N>(&mut self, now: Instant, index: &mut Index<N>, theirs: &[Bucket]) {
         self.opening = false;
         self.until = now + self.patience;
-        let ours = book.buckets();
+        let ours = index.buckets();
         let mut list = Vec::new();
         let mut expected = 0;
         for (number, (ours, theirs)) in (0..=u8::MAX).zip(ours.iter().zip(theirs)) {
@@ -186,7 +186,7 @@ impl Pull {
     }
 
     /// The next questions, as many as may be open. Items are asked for in full messages while lists are still to come.
-    pub(super) fn ask(&mut self) -> Vec<Message> {
+    pub(super) fn ask<I: Item>(&mut self) -> Vec<Message<I>> {
         let mut messages = Vec::new();
         let session = self.session;
         while self.asked.len() < WINDOW {

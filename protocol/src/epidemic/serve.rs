@@ -1,6 +1,6 @@
 //! Answers to who asks, within a budget: nobody makes a peer send or check more than its share.
 
-use super::book::{Book, Item};
+use super::Book;
 use super::message::{MAX_ENTRIES, Message, that_fit};
 use crate::peer::PeerKey;
 use crate::time::Instant;
@@ -83,24 +83,24 @@ impl Budget {
 }
 
 /// The answer to a question, if the message is one.
-pub(super) fn answer(book: &mut Book, question: &Message) -> Option<Message> {
+pub(super) fn answer<B: Book>(book: &mut B, question: &Message<B::Item>) -> Option<Message<B::Item>> {
     match question {
         Message::Root { session, root } => {
             let session = *session;
-            Some(match book.root() == *root {
+            Some(match book.index_mut().root() == *root {
                 true => Message::Same { session },
-                false => Message::Buckets { session, buckets: book.buckets() },
+                false => Message::Buckets { session, buckets: book.index_mut().buckets() },
             })
         }
         Message::List { session, request, buckets, after } => {
-            let all = buckets.iter().flat_map(|&bucket| book.entries(bucket, *after));
+            let all = buckets.iter().flat_map(|&bucket| book.index().entries(bucket, *after));
             let mut entries: Vec<_> = all.take(MAX_ENTRIES + 1).collect();
             let done = entries.len() <= MAX_ENTRIES;
             entries.truncate(MAX_ENTRIES);
             Some(Message::Keys { session: *session, request: *request, entries, done })
         }
         Message::Want { session, request, keys } => {
-            let found: Vec<Option<Item>> = keys.iter().map(|key| book.item(key)).collect();
+            let found: Vec<Option<B::Item>> = keys.iter().map(|key| book.item(key)).collect();
             let fit = that_fit(found.iter().flatten());
             // What is not there any more is served by leaving it out.
             let mut items = Vec::new();
