@@ -164,7 +164,9 @@ impl Check<Machine> for AllCopied {
             }
         }
         for slot in web::slots() {
-            let Some((id, holder)) = running.iter().find(|(_, node)| node.peer().serves(slot)) else { continue };
+            let Some((id, holder)) = running.iter().find(|(_, node)| node.peer().serves(slot)) else {
+                continue;
+            };
             let Some((mint, _)) = holder.peer().claims().claim(slot) else { continue };
             let seen = holder.peer().view();
             let owners = seen.owners(slot, DEFAULT_REPLICAS);

@@ -163,7 +163,11 @@ impl Scenario for Swarm {
         ];
         let more: Vec<Box<dyn Check<Machine>>> = match self {
             Swarm::Limited => vec![Box::new(crawls::Limited::default())],
-            _ => vec![Box::new(checks::AllFetched::default()), Box::new(checks::AllCopied), Box::new(crawls::Over::new(*self))],
+            _ => vec![
+                Box::new(checks::AllFetched::default()),
+                Box::new(checks::AllCopied),
+                Box::new(crawls::Over::new(*self)),
+            ],
         };
         always.into_iter().chain(more).collect()
     }

@@ -203,7 +203,6 @@ impl Machine {
         let Some(to) = self.open.get(&peer).copied().or_else(known).filter(|to| *to != self.me) else {
             return;
         };
-        if std::env::var("DBG").is_ok() && matches!(message, Message::Claim(_) | Message::Replica(_)) { eprintln!("{:?} {} -> {to} {}", ctx.now(), self.me, format!("{message:?}").chars().take(1500).collect::<String>()); } //DBG
         ctx.send(to, message.kind(), [self.key().0.as_slice(), &message.encode()].concat());
     }
 
