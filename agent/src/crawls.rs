@@ -132,6 +132,9 @@ pub struct Crawls {
     times: BTreeSet<(Instant, CrawlId)>,
     /// Sites entered and not written down yet.
     entered: Vec<(CrawlId, SiteId)>,
+    /// What slots here have of crawls that are not known yet: a slot may come before word of its crawls. A number for each
+    /// slot and crawl.
+    early: BTreeMap<(CrawlId, Slot), u64>,
 }
 
 impl Crawls {
@@ -178,6 +181,11 @@ impl Crawls {
             self.times.insert((until, id));
         }
         self.map.insert(id, crawl);
+        let early = self.early.keys().filter(|(crawl, _)| *crawl == id);
+        for (id, slot) in early.copied().collect::<Vec<_>>() {
+            let count = self.early.remove(&(id, slot)).unwrap_or_default();
+            self.found((id, slot, count));
+        }
     }
 
     /// Ends a crawl; returns the hosts that waited for it.
@@ -295,15 +303,18 @@ impl Crawls {
 
     /// So many that were never tried are in a slot, whoever admitted them.
     pub fn found(&mut self, (id, slot, count): Untried) {
-        if let Some(crawl) = self.map.get_mut(&id) {
-            crawl.record.untried += count;
-            *crawl.untried.entry(slot).or_default() += count;
-            crawl.activity += 1;
-        }
+        let Some(crawl) = self.map.get_mut(&id) else {
+            *self.early.entry((id, slot)).or_default() += count;
+            return;
+        };
+        crawl.record.untried += count;
+        *crawl.untried.entry(slot).or_default() += count;
+        crawl.activity += 1;
     }
 
     /// Slots are another peer's, and what was never tried in them.
     pub fn lost(&mut self, slots: &BTreeSet<Slot>) {
+        self.early.retain(|(_, slot), _| !slots.contains(slot));
         for crawl in self.map.values_mut() {
             let gone = slots.iter().filter_map(|slot| crawl.untried.remove(slot)).sum();
             crawl.record.untried = crawl.record.untried.saturating_sub(gone);

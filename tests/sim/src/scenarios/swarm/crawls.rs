@@ -42,9 +42,23 @@ impl Check<Machine> for Over {
                     let done =
                         |page: &FoundLink| view.machines().any(|one| store::is_done(one.disk, &page.id));
                     if let Some(page) = web::wanted(self.excluded).find(|page| !done(page)) {
+                        let told = view.machines().map(|one| {
+                            let stored = store::state(one.disk, &page.id);
+                            let known = one.node.map(|node| {
+                                let (peer, slot) = (node.peer(), page.host.slot());
+                                let crawls: Vec<String> =
+                                    peer.crawl().crawls().map(|view| format!("{view:?}")).collect();
+                                let host = peer.crawl().host_view(page.host);
+                                format!("serves: {}, {host:?}, {crawls:?}", peer.serves(slot))
+                            });
+                            format!("{}: {stored}, {known:?}", one.id)
+                        });
+                        let told: Vec<String> = told.collect();
                         let what = format!(
-                            "{} says that the crawl is over, and {} is not fetched",
-                            view.actor, page.url
+                            "{} says that the crawl is over, and {} is not fetched:\n{}",
+                            view.actor,
+                            page.url,
+                            told.join("\n")
                         );
                         return Err(Broken::new(what, [view.actor]));
                     }
