@@ -26,6 +26,8 @@ fn token() -> Token {
     Token { counter: 300, minter: PeerKey([0xaa; 32]) }
 }
 
+#[path = "golden/registry.rs"]
+mod registry;
 #[path = "golden/replica.rs"]
 mod replica;
 #[path = "golden/view.rs"]
