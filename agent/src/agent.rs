@@ -136,7 +136,9 @@ impl<R: Rights> Gate for Judge<'_, R> {
 impl Agent {
     /// The agent of a peer that is alone, and knows nothing yet. Everything it leaves to chance follows from `seed`.
     pub fn new(config: Config, seed: [u8; 32]) -> Agent {
-        Agent::with_rights(config, Alone, seed)
+        let mut agent = Agent::with_rights(config, Alone, seed);
+        agent.crawls.may_come = false;
+        agent
     }
 }
 
@@ -148,7 +150,7 @@ impl<R: Rights> Agent<R> {
         frontier_rng.set_stream(1);
         Agent {
             frontier: State::new(config.frontier.clone(), frontier_rng),
-            crawls: Crawls::default(),
+            crawls: Crawls { may_come: true, ..Crawls::default() },
             ledger: Ledger::default(),
             directories: Directories::new(config.budgets.per_directory, rng.next_u64()),
             exclusions: Arc::default(),
@@ -212,7 +214,7 @@ impl<R: Rights> Agent<R> {
             Input::Tick => {}
             Input::Crawl(id, spec) => self.begin(id, spec, outbox),
             Input::Join(id, spec) => {
-                self.crawls.begin(id, &spec, self.now);
+                self.learn(id, &spec);
                 let crawls = self.crawls.write_now(id).into_iter().collect();
                 self.commit(Commit { crawls, ..Commit::default() }, None, [None, None], outbox);
             }
@@ -401,8 +403,16 @@ impl<R: Rights> Agent<R> {
         self.commit(commit, Some(item.entry.crawl), [Some(item.key.host), None], outbox);
     }
 
+    /// A crawl is known from now on.
+    fn learn(&mut self, id: CrawlId, spec: &CrawlSpec) {
+        self.crawls.begin(id, spec, self.now);
+        for host in self.crawls.waited_for(id) {
+            self.frontier.unpark(host, self.now);
+        }
+    }
+
     fn begin(&mut self, id: CrawlId, mut spec: CrawlSpec, outbox: &mut Vec<Effect>) {
-        self.crawls.begin(id, &spec, self.now);
+        self.learn(id, &spec);
         let seeds = std::mem::take(&mut spec.seeds);
         let mut door = self.door();
         let admit: Vec<_> = seeds.into_iter().filter_map(|seed| door.seed(id, seed)).collect();

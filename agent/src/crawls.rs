@@ -135,6 +135,10 @@ pub struct Crawls {
     /// What slots here have of crawls that are not known yet: a slot may come before word of its crawls. A number for each
     /// slot and crawl.
     early: BTreeMap<(CrawlId, Slot), u64>,
+    /// Whether word of a crawl may come later than entries of it, as in a swarm.
+    pub may_come: bool,
+    /// Hosts whose next entry waits for that word: at most all hosts in memory.
+    unknown: BTreeMap<CrawlId, BTreeSet<HostId>>,
 }
 
 impl Crawls {
@@ -188,6 +192,11 @@ impl Crawls {
         }
     }
 
+    /// The hosts that waited for word of a crawl.
+    pub fn waited_for(&mut self, id: CrawlId) -> BTreeSet<HostId> {
+        self.unknown.remove(&id).unwrap_or_default()
+    }
+
     /// Ends a crawl; returns the hosts that waited for it.
     pub fn end(&mut self, id: CrawlId, why: &str) -> Vec<HostId> {
         let Some(crawl) = self.map.get_mut(&id) else { return Vec::new() };
@@ -214,7 +223,12 @@ impl Crawls {
 
     /// What its crawl makes of an entry whose turn it is.
     pub fn judge(&mut self, item: &QueueItem) -> Judgement {
-        let Some(crawl) = self.map.get_mut(&item.entry.crawl).filter(|crawl| !crawl.over()) else {
+        let id = item.entry.crawl;
+        if self.may_come && !self.map.contains_key(&id) {
+            self.unknown.entry(id).or_default().insert(item.key.host);
+            return Judgement::Park;
+        }
+        let Some(crawl) = self.map.get_mut(&id).filter(|crawl| !crawl.over()) else {
             return Judgement::Drop(Dropped::CrawlOver);
         };
         if counts_as_page(&item.entry) && crawl.pages_left() == 0 {
@@ -315,6 +329,10 @@ impl Crawls {
     /// Slots are another peer's, and what was never tried in them.
     pub fn lost(&mut self, slots: &BTreeSet<Slot>) {
         self.early.retain(|(_, slot), _| !slots.contains(slot));
+        self.unknown.retain(|_, hosts| {
+            hosts.retain(|host| !slots.contains(&host.slot()));
+            !hosts.is_empty()
+        });
         for crawl in self.map.values_mut() {
             let gone = slots.iter().filter_map(|slot| crawl.untried.remove(slot)).sum();
             crawl.record.untried = crawl.record.untried.saturating_sub(gone);

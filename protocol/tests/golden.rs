@@ -32,6 +32,8 @@ mod claim;
 mod exclusion;
 #[path = "golden/newer.rs"]
 mod newer;
+#[path = "golden/registry.rs"]
+mod registry;
 #[path = "golden/replica.rs"]
 mod replica;
 #[path = "golden/view.rs"]

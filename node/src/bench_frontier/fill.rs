@@ -88,7 +88,7 @@ impl Filler {
                 promoted: false,
             };
             if let Input::Committed { admitted, .. } = &input {
-                self.admitted += admitted.iter().map(|(_, count)| count).sum::<u64>();
+                self.admitted += admitted.iter().map(|(.., count)| count).sum::<u64>();
             }
             self.agent.handle(self.clock.now(), input, &mut Vec::new());
             wall += begun.elapsed();

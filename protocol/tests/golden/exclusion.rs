@@ -1,7 +1,7 @@
 //! Exclusions of the swarm.
 
 use super::assert_lines;
-use anthill_protocol::exclusion::book::{BUCKETS, Bucket, Entry};
+use anthill_protocol::epidemic::{BUCKETS, Bucket, Entry};
 use anthill_protocol::exclusion::{
     Draft, Exclusion, Item, ItemKey, Message, Proof, RuleKey, Scope, Verified, Witness,
 };
