@@ -136,9 +136,8 @@ impl<R: Rights> Gate for Judge<'_, R> {
 impl Agent {
     /// The agent of a peer that is alone, and knows nothing yet. Everything it leaves to chance follows from `seed`.
     pub fn new(config: Config, seed: [u8; 32]) -> Agent {
-        let mut agent = Agent::with_rights(config, Alone, seed);
-        agent.crawls.may_come = false;
-        agent
+        let crawls = Crawls::default();
+        Agent { crawls, ..Agent::with_rights(config, Alone, seed) }
     }
 }
 
@@ -150,7 +149,7 @@ impl<R: Rights> Agent<R> {
         frontier_rng.set_stream(1);
         Agent {
             frontier: State::new(config.frontier.clone(), frontier_rng),
-            crawls: Crawls { may_come: true, ..Crawls::default() },
+            crawls: Crawls::of_swarm(),
             ledger: Ledger::default(),
             directories: Directories::new(config.budgets.per_directory, rng.next_u64()),
             exclusions: Arc::default(),

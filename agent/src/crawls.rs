@@ -136,12 +136,17 @@ pub struct Crawls {
     /// slot and crawl.
     early: BTreeMap<(CrawlId, Slot), u64>,
     /// Whether word of a crawl may come later than entries of it, as in a swarm.
-    pub may_come: bool,
+    may_come: bool,
     /// Hosts whose next entry waits for that word: at most all hosts in memory.
     unknown: BTreeMap<CrawlId, BTreeSet<HostId>>,
 }
 
 impl Crawls {
+    /// Those of a swarm, of which entries may be here before word of them.
+    pub fn of_swarm() -> Crawls {
+        Crawls { may_come: true, ..Crawls::default() }
+    }
+
     /// A crawl as it was written down, with the sites that it had entered besides those of its seeds.
     pub fn restore(&mut self, record: CrawlRecord, entered: impl Iterator<Item = SiteId>) {
         let rules = canon::Rules::default();
