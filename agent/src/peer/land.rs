@@ -113,6 +113,11 @@ impl<K: Keys> Land<K> {
         [self.sweep_at, self.opening].into_iter().flatten().min()
     }
 
+    /// What hosts wait for.
+    pub fn missing(&self) -> impl Iterator<Item = Right> {
+        self.missing.keys().copied()
+    }
+
     fn miss(&mut self, right: Right, delay: Duration, opens: Option<Instant>, now: Instant) {
         self.missing.insert(right, delay);
         self.opening = [self.opening, opens].into_iter().flatten().min();

@@ -309,6 +309,16 @@ impl<K: Keys + Clone> Peer<K> {
         &self.crawl.rights_ref().claims
     }
 
+    /// What hosts wait for that have a turn: leases and windows.
+    pub fn missing(&self) -> impl Iterator<Item = crate::rights::Right> {
+        self.crawl.rights_ref().missing()
+    }
+
+    /// Its windows of addresses.
+    pub fn stewards(&self) -> &steward::State {
+        &self.crawl.rights_ref().stewards
+    }
+
     /// Its copies of slots.
     pub fn copies(&self) -> &replica::State<K> {
         &self.copies

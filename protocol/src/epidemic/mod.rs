@@ -18,7 +18,7 @@ mod pull;
 pub(crate) mod serve;
 pub mod state;
 
-pub use index::{Bucket, Digest, Entry, Index, ItemKey};
+pub use index::{BUCKETS, Bucket, Digest, Entry, Index, ItemKey};
 pub use io::{Config, Effect, Input, Reason, Refused};
 pub use message::Message;
 pub use pull::Fault;

@@ -128,7 +128,9 @@ impl Check<Machine> for AllFetched {
             missing.extend(lost.map(|page| {
                 let stored = store::state(machine.disk, &page.id);
                 let known = machine.node.and_then(|node| node.peer().crawl().host_view(page.host));
-                (holder, format!("{stored}; {known:?}"), page.url)
+                let waits: Vec<_> = machine.node.iter().flat_map(|node| node.peer().missing()).collect();
+                let crawls: Vec<_> = machine.node.iter().map(|node| node.crawl_key()).collect();
+                (holder, format!("{stored}; {known:?}; waits for {waits:?}; knows {crawls:?}"), page.url)
             }));
         }
         match missing.first() {
