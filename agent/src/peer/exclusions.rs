@@ -104,10 +104,18 @@ impl<K: Keys + Clone> Peer<K> {
         self.excluded.rebind_at = Some(self.excluded.rebind_at.map_or(at, |before| before.min(at)));
     }
 
-    /// Reckons what binds, if it is time, and tells the crawl.
+    /// Reckons what binds, if it is time, and tells the crawl. Nothing is fetched before that was done with what another
+    /// member knows, or by a peer that is alone.
     pub(super) fn rebind(&mut self) {
-        if self.excluded.rebind_at.take_if(|at| *at <= self.now).is_none() {
+        let heeds = self.crawl.rights_ref().heeds;
+        let knows = || self.excluded.state.compared() || self.seen.settled() && self.is_alone();
+        let first = !heeds && knows();
+        if self.excluded.rebind_at.take_if(|at| *at <= self.now || first).is_none() && !first {
             return;
+        }
+        if first {
+            self.crawl.rights().heeds = true;
+            self.crawl.rights().change();
         }
         let (now_s, view) = (self.now.unix_s(), self.seen.clone());
         let network = |peer: &PeerKey| network(&view, peer);

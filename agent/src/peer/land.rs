@@ -27,6 +27,8 @@ pub(super) struct Land<K> {
     pub open: BTreeSet<Slot>,
     /// Those of them that are being handed over: no new permits.
     pub draining: BTreeSet<Slot>,
+    /// What must be left alone is known: nothing is fetched before.
+    pub heeds: bool,
     /// When a slot's lease was last wanted.
     wanted: BTreeMap<Slot, Instant>,
     /// When an address was last asked about, and when its steward was last told.
@@ -50,6 +52,7 @@ impl<K: Keys> Land<K> {
             stewards,
             open: BTreeSet::new(),
             draining: BTreeSet::new(),
+            heeds: false,
             wanted: BTreeMap::new(),
             asked: BTreeMap::new(),
             wants: BTreeSet::new(),
@@ -150,7 +153,7 @@ impl<K: Keys> Land<K> {
     }
 
     fn lease(&self, slot: Slot, now: Instant) -> Option<Instant> {
-        if self.draining.contains(&slot) {
+        if self.draining.contains(&slot) || !self.heeds {
             return None;
         }
         self.claims.lease(slot, now).map(|(_, until)| until).filter(|until| now + LEAST < *until)

@@ -540,9 +540,14 @@ impl<K: Keys + Clone> Peer<K> {
         }
     }
 
+    /// Whether no other member lives.
+    pub(super) fn is_alone(&self) -> bool {
+        self.seen.members().all(|(peer, _)| *peer == self.own || !self.seen.is_live(peer))
+    }
+
     /// Who leaves has given all its slots away, its links are with those that hold theirs, and the others can go on without it.
     fn may_go(&mut self) -> bool {
-        let alone = self.seen.members().all(|(peer, _)| *peer == self.own || !self.seen.is_live(peer));
+        let alone = self.is_alone();
         self.crawl.rights().claims.left()
             && (alone || self.links.behind() == 0)
             && self.view.can_be_spared(self.now)

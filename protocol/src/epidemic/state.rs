@@ -93,6 +93,11 @@ impl<B: Book, K: Keys> State<B, K> {
         }
     }
 
+    /// Whether all was got that another peer had, since there are others.
+    pub fn compared(&self) -> bool {
+        self.compared
+    }
+
     /// What this peer knows.
     pub fn book(&self) -> &B {
         &self.book
