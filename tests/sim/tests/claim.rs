@@ -92,7 +92,7 @@ fn an_answer_before_the_disk_has_it_is_found() {
 
 #[test]
 fn a_lease_forgotten_at_a_restart_is_found() {
-    safety_fails(Variant::ForgetsLease, 0..40);
+    safety_fails(Variant::ForgetsLease, 0..100);
 }
 
 #[test]
