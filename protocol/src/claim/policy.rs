@@ -46,8 +46,13 @@ impl<K: Keys> State<K> {
                 (place.orphan_since, place.wish) = (None, None);
             }
         }
-        if self.primary.0 != view.primary() {
-            self.primary = (view.primary(), now);
+        let (primary, since) = self.primary;
+        if primary != view.primary() {
+            // In a shorter time nobody can have taken anything by force.
+            if !primary && now >= since + self.config.lease && view.members().nth(1).is_some() {
+                self.back_at = now + self.config.kept();
+            }
+            self.primary = (!primary, now);
         }
         self.view = Some(view);
     }

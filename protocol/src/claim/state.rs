@@ -29,6 +29,8 @@ pub struct State<K> {
     pub(super) view: Option<Arc<View>>,
     /// Whether this peer is of the primary component by its view, and since when.
     pub(super) primary: (bool, Instant),
+    /// No lease before: another component may have had some.
+    pub(super) back_at: Instant,
     pub(super) places: BTreeMap<Slot, Place>,
     /// Who is said to hold what, by whoever says it of itself.
     pub(super) hints: BTreeMap<Slot, Token>,
@@ -78,6 +80,7 @@ impl<K: Keys> State<K> {
             announce_at: now + config.announce_every,
             // Without a view nobody is: there is no lease until it comes.
             primary: (false, now - config.lease),
+            back_at: now,
             config,
             keys,
             me,

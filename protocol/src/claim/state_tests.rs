@@ -194,7 +194,9 @@ fn who_is_not_of_the_primary_component_has_no_lease_after_a_while() {
     swarm.run(lease * 3);
     assert_eq!(swarm.able(slot), [me]);
     let view = swarm.peers[&me].view.clone().expect("a view");
-    let members: BTreeMap<_, _> = view.members().map(|(peer, seen)| (*peer, seen.clone())).collect();
+    let mut members: BTreeMap<_, _> = view.members().map(|(peer, seen)| (*peer, seen.clone())).collect();
+    let (other, (_, seen)) = (Keyring::numbered(9).own(), view.members().next().expect("itself"));
+    members.insert(other, Seen { status: Status::Down, ..seen.clone() });
     let show = |swarm: &mut Swarm, primary| {
         swarm.feed(me, Input::View(Arc::new(View::of(members.clone(), true, primary))));
     };
@@ -208,6 +210,17 @@ fn who_is_not_of_the_primary_component_has_no_lease_after_a_while() {
     assert!(until(&swarm).is_some_and(|until| until <= end));
     swarm.run(lease / 3);
     assert_eq!(until(&swarm), None);
+    // Nobody who was primary in between may have a lease when it has one again.
+    swarm.want_all();
     show(&mut swarm, true);
+    assert_eq!(until(&swarm), None);
+    swarm.run(Config::default().kept() - Duration::from_millis(1));
+    assert_eq!(until(&swarm), None);
+    swarm.run(Duration::from_millis(1));
     assert!(until(&swarm).is_some(), "the lease was kept alive");
+    // In a shorter time nobody can have taken anything.
+    show(&mut swarm, false);
+    swarm.run(lease / 3);
+    show(&mut swarm, true);
+    assert!(until(&swarm).is_some());
 }

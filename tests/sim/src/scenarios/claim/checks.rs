@@ -2,7 +2,7 @@
 
 use super::config;
 use super::frame::stored;
-use super::happened::Happened;
+use super::happened::{Happened, Permit};
 use super::node::Peer;
 use crate::check::{Broken, Check, Machine, Phase, View};
 use crate::node::NodeId;
@@ -26,6 +26,8 @@ pub struct OneHolder {
     /// Whether each takes itself for a member of the primary component, and since what true time.
     primary: BTreeMap<NodeId, (bool, Instant)>,
     quiet_since: Option<Instant>,
+    /// When each line first gave a permit: one may begin in the quiet phase, when nobody else could take a slot up.
+    begun: BTreeMap<(Slot, Root), Instant>,
     /// There are two swarms, which need not force anything to have two lines.
     two_swarms: bool,
 }
@@ -47,9 +49,11 @@ impl OneHolder {
         }
     }
 
-    fn may_overlap(&self, now: Instant, peers: [NodeId; 2]) -> bool {
-        if let Some(since) = self.quiet_since {
-            return now < since + MEETING;
+    fn may_overlap(&self, now: Instant, peers: [NodeId; 2], lines: [&Permit; 2]) -> bool {
+        if let Some(quiet) = self.quiet_since {
+            let begun = lines.into_iter().filter_map(|permit| self.begun.get(&(permit.slot, permit.root)));
+            let met = begun.copied().max().unwrap_or(quiet).max(quiet);
+            return now < met + MEETING;
         }
         if self.two_swarms {
             return true;
@@ -78,11 +82,13 @@ impl Check<Peer> for OneHolder {
             _ => None,
         });
         for permit in permits {
+            self.begun.entry((permit.slot, permit.root)).or_insert(view.now);
             for machine in view.machines().filter(|machine| machine.id != view.actor) {
                 let Some(node) = machine.node else { continue };
                 let (actor, id) = (view.actor, machine.id);
                 for other in node.permits(permit.slot, machine.clock.show(view.now)) {
-                    if other.root == permit.root || !self.may_overlap(view.now, [actor, id]) {
+                    if other.root == permit.root || !self.may_overlap(view.now, [actor, id], [&permit, other])
+                    {
                         let what = format!("{actor} has {permit:?} while {id} has {other:?}");
                         return Err(Broken::new(what, [actor, id]));
                     }

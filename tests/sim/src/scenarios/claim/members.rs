@@ -59,6 +59,8 @@ impl Members {
         let info =
             self.known.entry(peer).or_insert(Info { node, heard: now, wrongly_down_until, left: false });
         info.heard = now;
+        // A beat of the key that was on its machine before, late, may have said otherwise.
+        info.left = false;
     }
 
     fn left(&mut self, peer: &PeerKey) {

@@ -123,6 +123,7 @@ impl Scenario for Claims {
         let (least, most) = match self.0 {
             Variant::Right => (1, 8),
             Variant::TwoFounders => (2, 8),
+            Variant::ForgetsLease => (5, 8),
             _ => (3, 5),
         };
         u32::try_from(dice.between(least, most)).unwrap_or(3)
@@ -155,7 +156,7 @@ impl Scenario for Claims {
             |every, most| Dose { every: Duration::from_secs(every), least: Duration::from_millis(10), most };
         match self.0 {
             Variant::ForgetsLease | Variant::AnswersBeforeSync => palette
-                .with(FaultKind::PowerLoss, dose(3, Duration::from_secs(1)))
+                .with(FaultKind::PowerLoss, dose(4, Duration::from_secs(2)))
                 .with(FaultKind::Partial, Dose { least: LONG, ..dose(6, LONG * 4) }),
             // An answer must wait at a holder that stands still until another has taken over.
             Variant::CountsFromAnswer => {
