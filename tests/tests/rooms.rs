@@ -17,6 +17,11 @@ const HANDS: [&str; 10] = [
     "crossbeam-channel",
 ];
 
+/// The workspace that is tested now: one build may serve several checkouts.
+fn root() -> std::path::PathBuf {
+    std::path::Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says so")).join("..")
+}
+
 /// Names of all packages a package depends on, itself left out, with default features.
 fn dependencies(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
@@ -32,7 +37,7 @@ fn dependencies(package: &str) -> BTreeSet<String> {
             "-p",
             package,
         ])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .current_dir(root())
         .output()
         .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -72,15 +77,14 @@ fn doors_open_in_one_direction() {
 
 #[test]
 fn each_hand_is_known_to_one_room_alone() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let root = root();
     for (library, owner) in
         [("rocksdb", "node"), ("tantivy", "index"), ("html5gum", "crawler"), ("scraper", "crawler")]
     {
         let users: Vec<_> = ["protocol", "crawler", "agent", "dht", "index", "node", "cli"]
             .into_iter()
             .filter(|room| {
-                let manifest =
-                    std::fs::read_to_string(format!("{root}/{room}/Cargo.toml")).expect("readable");
+                let manifest = std::fs::read_to_string(root.join(room).join("Cargo.toml")).expect("readable");
                 manifest
                     .lines()
                     .any(|l| l.starts_with(&format!("{library}.")) || l.starts_with(&format!("{library} ")))

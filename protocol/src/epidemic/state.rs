@@ -115,8 +115,10 @@ impl<B: Book, K: Keys> State<B, K> {
             Input::Received(peer, message) => self.received(now, peer, message, out),
             Input::Local(item) => self.local(now, item, out),
             Input::PeerUp(peer) => {
-                if self.peers.insert(peer) && !self.compared {
-                    let soon = now + jitter(&mut self.rng, self.config.spread);
+                // Who meets has perhaps missed what was said before.
+                if self.peers.insert(peer) {
+                    let at = if self.compared { now + self.config.pause } else { now };
+                    let soon = at + jitter(&mut self.rng, self.config.spread);
                     self.compare_at = self.compare_at.min(soon);
                 }
             }

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 /// Pages beyond a limit: what peers may fetch of their last shares while they do not know of each other's.
 const OVERSHOOT: u64 = 16;
-/// From the word that a host is to be left alone to the last request to it, where nothing goes wrong.
-const HEEDED_AFTER: Duration = Duration::from_secs(5);
+/// From the word that a host is to be left alone to the last request to it, where nothing goes wrong: who joins meanwhile misses
+/// the gossip, and compares a few seconds after it has met somebody.
+const HEEDED_AFTER: Duration = Duration::from_secs(10);
 
 /// In the end every peer knows that the crawl is over, and how many pages were fetched; and nobody says that it is over, with
 /// all members heard, before every page was fetched.
