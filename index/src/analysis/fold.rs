@@ -57,24 +57,14 @@ pub(crate) fn class(c: char) -> Class {
 
 /// Appends what is left of a character when case, accents and forms of presentation are taken away.
 pub(crate) fn fold(c: char, out: &mut String) {
+    if !c.is_ascii()
+        && let Some(letters) = own(c)
+    {
+        return out.push_str(letters);
+    }
     match c {
         'A'..='Z' => out.push(c.to_ascii_lowercase()),
         '\0'..='\u{7F}' => out.push(c),
-        'ß' | 'ẞ' => out.push_str("ss"),
-        'æ' | 'Æ' | 'ǽ' | 'Ǽ' => out.push_str("ae"),
-        'œ' | 'Œ' => out.push_str("oe"),
-        'ø' | 'Ø' | 'ǿ' | 'Ǿ' => out.push('o'),
-        'ł' | 'Ł' => out.push('l'),
-        'đ' | 'Đ' | 'ð' | 'Ð' => out.push('d'),
-        'þ' | 'Þ' => out.push_str("th"),
-        'ħ' | 'Ħ' => out.push('h'),
-        'ŧ' | 'Ŧ' => out.push('t'),
-        'ŋ' | 'Ŋ' => out.push('n'),
-        // Turkish: with dot or without, capital or small, all four are one letter here.
-        'ı' | 'İ' => out.push('i'),
-        'ς' => out.push('σ'),
-        'ё' | 'Ё' => out.push('е'),
-        'أ' | 'إ' | 'آ' | 'ٱ' => out.push('ا'),
         // Latin and Greek in all their blocks, ligatures, full and half width: decomposed, without marks.
         '\u{00AA}'..='\u{024F}'
         | '\u{0370}'..='\u{03FF}'
@@ -84,11 +74,39 @@ pub(crate) fn fold(c: char, out: &mut String) {
         | '\u{FB00}'..='\u{FB06}'
         | '\u{FF00}'..='\u{FF9D}' => decompose_compatible(c, |part| {
             if part.is_alphanumeric() {
-                out.extend(part.to_lowercase().filter(|l| !is_combining_mark(*l)));
+                for letter in part.to_lowercase().filter(|l| !is_combining_mark(*l)) {
+                    // A raised Æ is an Æ, and a lunate sigma a sigma at the end.
+                    match own(letter) {
+                        Some(letters) => out.push_str(letters),
+                        None => out.push(letter),
+                    }
+                }
             }
         }),
         _ => out.extend(c.to_lowercase()),
     }
+}
+
+/// Letters that are written otherwise than by leaving marks away.
+fn own(c: char) -> Option<&'static str> {
+    Some(match c {
+        'ß' | 'ẞ' => "ss",
+        'æ' | 'Æ' | 'ǽ' | 'Ǽ' => "ae",
+        'œ' | 'Œ' => "oe",
+        'ø' | 'Ø' | 'ǿ' | 'Ǿ' => "o",
+        'ł' | 'Ł' => "l",
+        'đ' | 'Đ' | 'ð' | 'Ð' => "d",
+        'þ' | 'Þ' => "th",
+        'ħ' | 'Ħ' => "h",
+        'ŧ' | 'Ŧ' => "t",
+        'ŋ' | 'Ŋ' => "n",
+        // Turkish: with dot or without, capital or small, all four are one letter here.
+        'ı' | 'İ' => "i",
+        'ς' => "σ",
+        'ё' | 'Ё' => "е",
+        'أ' | 'إ' | 'آ' | 'ٱ' => "ا",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -119,6 +137,8 @@ mod tests {
             ("ﬁn", "fin"),
             ("Ｐｙｔｈｏｎ", "python"),
             ("ёж", "еж"),
+            ("ϲοφοϲ", "σοφοσ"),
+            ("ᴭ", "ae"),
         ] {
             assert_eq!(folded(a), b, "{a}");
         }
