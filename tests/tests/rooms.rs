@@ -70,7 +70,7 @@ fn doors_open_in_one_direction() {
     assert_eq!(rooms(&dependencies("anthill-agent")), ["anthill-crawler", protocol]);
     assert_eq!(rooms(&dependencies("anthill-index")), Vec::<&str>::new());
     assert_eq!(rooms(&dependencies("anthill-web")), Vec::<&str>::new());
-    assert_eq!(rooms(&dependencies("anthill-sim")), [protocol]);
+    assert_eq!(rooms(&dependencies("anthill-sim")), ["anthill-agent", "anthill-crawler", protocol]);
     let node = dependencies("anthill-node");
     assert_eq!(rooms(&node), ["anthill-agent", "anthill-crawler", "anthill-dht", "anthill-index", protocol]);
 }
