@@ -109,13 +109,13 @@ impl<K: Keys + Clone> Peer<K> {
     pub(super) fn rebind(&mut self) {
         let heeds = self.crawl.rights_ref().heeds;
         let knows = || self.excluded.state.compared() || self.seen.settled() && self.is_alone();
-        let first = !heeds && knows();
-        if self.excluded.rebind_at.take_if(|at| *at <= self.now || first).is_none() && !first {
-            return;
-        }
-        if first {
+        if !heeds && knows() {
             self.crawl.rights().heeds = true;
             self.crawl.rights().change();
+            self.excluded.rebind_at = Some(self.now);
+        }
+        if self.excluded.rebind_at.take_if(|at| *at <= self.now).is_none() {
+            return;
         }
         let (now_s, view) = (self.now.unix_s(), self.seen.clone());
         let network = |peer: &PeerKey| network(&view, peer);
