@@ -249,10 +249,13 @@ impl<R: Rights> Agent<R> {
                 }
                 for _ in 0..commits {
                     let Some(open) = self.ledger.pop() else { break };
-                    open.about.into_iter().flatten().for_each(|host| self.frontier.release(host));
+                    for host in open.about.into_iter().flatten() {
+                        self.frontier.release(host, &mut self.asked);
+                    }
                     open.of.into_iter().for_each(|id| self.crawls.committed(id));
                     outbox.extend(open.offered.map(Effect::Taken));
                 }
+                self.pass_on(outbox);
                 self.promoting &= !promoted;
                 self.next_due = next_due;
                 self.gained(gained, !promoted, outbox);

@@ -4,6 +4,7 @@ use super::io::{Change, Effect, Ticket};
 use super::slots::{Drain, Part};
 use super::{Message, Owner, Peer, SlotSet, offers, unclaimed};
 use crate::io as crawl;
+use crate::rights::Right;
 use anthill_protocol::claim::{self, Claim, FORCE_JUMP, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
@@ -139,8 +140,9 @@ impl<K: Keys + Clone> Peer<K> {
         if !gained.is_empty() {
             // What comes for a slot that another holds is not this peer's to fetch.
             let here = slot.is_some_and(|slot| self.serves(slot) || self.slots.of(slot).loading);
-            let untried = if here { untried } else { Vec::new() };
-            self.tell_crawl(crawl::Input::Merged(gained, untried));
+            if here {
+                self.tell_crawl(crawl::Input::Merged(gained, untried));
+            }
         }
     }
 
@@ -373,6 +375,8 @@ impl<K: Keys + Clone> Peer<K> {
         self.crawl.rights().open.insert(slot);
         self.crawl.rights().change();
         self.tell_crawl(crawl::Input::Gained(hosts, untried));
+        // Hosts of what came while it was read had their turn too early.
+        self.tell_crawl(crawl::Input::Granted(vec![Right::Slot(slot)]));
         self.tell_links(links::Input::Held(slot, token));
     }
 

@@ -135,7 +135,7 @@ impl State {
     pub fn finish(&mut self, permit: PermitId) -> Option<Flight> {
         self.flights.get(&permit)?.end.as_ref()?;
         let flight = self.flights.remove(&permit)?;
-        self.release(flight.host);
+        self.done_with(flight.host);
         Some(flight)
     }
 

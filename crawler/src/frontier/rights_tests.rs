@@ -69,8 +69,25 @@ fn what_is_in_flight_in_a_slot_that_was_lost_is_waited_for() {
     assert_eq!(state.hosts().0, 1, "its record is not written yet");
     assert!(state.record(host("a.test")).is_some_and(|record| record.requests == 1));
     state.hold(host("a.test"));
-    state.release(host("a.test"));
+    state.release(host("a.test"), &mut Vec::new());
     assert_eq!((state.hosts().0, state.weight()), (0, 0));
+}
+
+#[test]
+fn a_host_of_a_slot_that_was_lost_is_written_once_more_when_it_changed_meanwhile() {
+    let mut state = state(quick());
+    let first = ready(&mut state, "a.test", &[(1, "/1"), (2, "/2")], RobotsAnswer::Missing);
+    state.hold(host("a.test"));
+    state.forget(&slots("a.test"), T, &mut Vec::new());
+    state.handle(T, response(first.id, T, 200, None), &mut Vec::new());
+    state.finish(first.id).expect("it ended");
+    let mut out = Vec::new();
+    state.release(host("a.test"), &mut out);
+    assert_eq!(out, [Effect::Changed(host("a.test"))], "what was written is older");
+    assert!(state.record(host("a.test")).is_some());
+    state.hold(host("a.test"));
+    state.release(host("a.test"), &mut Vec::new());
+    assert_eq!(state.hosts().0, 0);
 }
 
 #[test]
@@ -88,7 +105,7 @@ fn a_slot_that_comes_back_is_read_again() {
     assert!(state.finish(first.id).is_some());
     assert!(state.record(host("a.test")).is_some());
     state.hold(host("a.test"));
-    state.release(host("a.test"));
+    state.release(host("a.test"), &mut Vec::new());
     assert_eq!(pump(&mut state, not_before - Duration::from_millis(1)), []);
     let out = pump(&mut state, not_before);
     assert!(matches!(out[..], [Effect::LoadFront { level: 2, after: 0, .. }]), "{out:?}");
@@ -110,7 +127,7 @@ fn what_is_being_read_of_a_slot_that_was_lost_is_waited_for() {
     assert_eq!(tell(&mut state, T, loaded), [Effect::Changed(host("a.test"))]);
     assert!(state.record(host("a.test")).is_some_and(|record| record.admitted == 1));
     state.hold(host("a.test"));
-    state.release(host("a.test"));
+    state.release(host("a.test"), &mut Vec::new());
     let out = pump(&mut state, T);
     assert!(matches!(out[..], [Effect::LoadFront { level: 2, after: 0, .. }]), "{out:?}");
 }

@@ -462,8 +462,17 @@ impl State {
         }
     }
 
-    /// It was written.
-    pub fn release(&mut self, id: HostId) {
+    /// It was written. One that is leaving and has changed since is to be written once more.
+    pub fn release(&mut self, id: HostId, out: &mut Vec<Effect>) {
+        self.done_with(id);
+        let again = |host: &Host| host.loaded && host.dirty && host.settled();
+        if self.leaving.contains(&id) && self.hosts.get(&id).is_some_and(|host| again(host)) {
+            out.push(Effect::Changed(id));
+        }
+    }
+
+    /// One thing less about it is under way.
+    pub(super) fn done_with(&mut self, id: HostId) {
         if let Some(host) = self.hosts.get_mut(&id) {
             host.busy = host.busy.saturating_sub(1);
         }

@@ -48,10 +48,14 @@ impl<K: Keys> State<K> {
         if !self.copies.contains_key(&slot) || claim.keeps(&own) || !claim.is_well_formed() {
             return;
         }
-        if !self.copy(slot).knows(claim.token) {
+        // Not by the fence: who promised a ballot that came to nothing, and was left out meanwhile, has a part by it only
+        // when a later claim comes. Letting go acknowledges nothing.
+        let copy = self.copy(slot);
+        copy.knows(claim.token);
+        if copy.claim().is_some_and(|known| known.token > claim.token) {
             return;
         }
-        if let Role::Released(release) = &self.copy(slot).role
+        if let Role::Released(release) = &copy.role
             && release.claim.token == claim.token
         {
             return;

@@ -80,6 +80,8 @@ pub(super) struct Primary {
     since: Option<Instant>,
     /// Who knows a later settled view.
     behind: Option<PeerKey>,
+    /// Electors that said that they settled on the same view.
+    shared: BTreeSet<PeerKey>,
 }
 
 impl Primary {
@@ -89,12 +91,13 @@ impl Primary {
             settle_after: config.settle_after,
             survivor_after: config.survivor_after,
             last,
+            written: !attempts.is_empty(),
             attempts,
-            written: false,
             agreed: BTreeSet::new(),
             current: Vec::new(),
             since: None,
             behind: None,
+            shared: BTreeSet::new(),
         }
     }
 
@@ -121,6 +124,20 @@ impl Primary {
         self.behind.is_none()
             && self.is_majority(last, &voter)
             && self.attempts.iter().all(|attempt| self.is_majority(attempt, &voter))
+    }
+
+    /// Whether the others are primary without this peer: with those only who know the settled view, which nobody could tell
+    /// them then.
+    pub fn goes_on_without(&self, own: &PeerKey, voter: impl Fn(&PeerKey) -> Voter) -> bool {
+        let Some(last) = &self.last else { return false };
+        let others = |peer: &PeerKey| if peer == own { Voter::Left } else { voter(peer) };
+        let sharing = |peer: &PeerKey| match others(peer) {
+            Voter::Live if !self.shared.contains(peer) => Voter::Away(Duration::ZERO),
+            seen => seen,
+        };
+        self.behind.is_none()
+            && self.is_majority(last, sharing)
+            && self.attempts.iter().all(|attempt| self.is_majority(attempt, others))
     }
 
     fn is_majority(&self, of: &Electors, voter: impl Fn(&PeerKey) -> Voter) -> bool {
@@ -187,11 +204,21 @@ impl Primary {
 
     /// A peer says where it stands. True if it knows a later settled view, for which it is to be asked.
     pub fn heard(&mut self, peer: PeerKey, stand: Stand) -> bool {
-        let attempt = self.attempts.last().filter(|_| self.written).map(Electors::digest);
-        if attempt == Some(stand.attempt) {
-            self.agreed.insert(peer);
+        let settled = (stand.number, stand.digest);
+        if let Some(attempt) = self.attempts.last().filter(|_| self.written) {
+            if attempt.digest() == stand.attempt {
+                self.agreed.insert(peer);
+            }
+            if attempt.rank() == settled {
+                // It has heard all of them.
+                self.agreed.extend(attempt.members.iter().copied());
+            }
         }
-        let later = (stand.number, stand.digest) > self.last.as_ref().map_or((0, 0), Electors::rank);
+        match self.last.as_ref().filter(|last| last.members.contains(&peer)) {
+            Some(last) if last.rank() == settled => _ = self.shared.insert(peer),
+            _ => _ = self.shared.remove(&peer),
+        }
+        let later = settled > self.last.as_ref().map_or((0, 0), Electors::rank);
         match later {
             true => self.behind = Some(peer),
             false => drop(self.behind.take_if(|behind| *behind == peer)),
@@ -209,10 +236,10 @@ impl Primary {
         self.behind.take_if(|behind| behind == peer);
     }
 
-    /// What to settle on, if all have agreed on it: to be written down, then taken by [`Primary::settle`].
+    /// What to settle on, if all have agreed on it: to be written down, then taken by [`Primary::settle`]. Whoever is there
+    /// now: another may have settled on it and be gone.
     pub fn agreed(&self, own: &PeerKey) -> Option<Electors> {
-        let attempt =
-            self.attempts.last().filter(|attempt| self.written && attempt.members == self.current)?;
+        let attempt = self.attempts.last().filter(|_| self.written)?;
         let all = attempt.members.iter().all(|peer| peer == own || self.agreed.contains(peer));
         all.then(|| attempt.clone())
     }
@@ -226,6 +253,7 @@ impl Primary {
     pub fn settle(&mut self, electors: Electors) {
         if self.is_later(&electors) {
             self.attempts.clear();
+            self.shared.clear();
             (self.written, self.behind) = (false, None);
             self.last = Some(electors);
         }

@@ -85,6 +85,45 @@ fn a_view_settles_when_it_stood_still_and_all_have_written_it_down() {
     assert_eq!((primary.last(), primary.attempts().len()), (Some(&electors), 0));
 }
 
+#[test]
+fn who_goes_leaves_a_majority_that_knows_the_settled_view() {
+    let four = peers(4);
+    let mut primary = settled_on(&four);
+    let stand = primary.stand();
+    let spared = |primary: &Primary| primary.goes_on_without(&four[0], sees(&four));
+    primary.heard(four[1], stand);
+    assert!(!spared(&primary), "one of the three others");
+    primary.heard(four[2], Stand { number: 4, ..stand });
+    assert!(!spared(&primary), "it stands elsewhere");
+    primary.heard(four[2], stand);
+    assert!(spared(&primary));
+    let next = Electors { number: 6, members: four.clone() };
+    primary.settle(next);
+    assert!(!spared(&primary), "nobody has said that it heard of that");
+}
+
+/// Whoever settled is gone by then.
+#[test]
+fn what_all_have_agreed_on_is_settled_though_the_view_has_changed() {
+    let three = peers(3);
+    let attempt = Electors { number: 6, members: three.clone() };
+    let restarted = || {
+        let last = Electors { number: 5, members: three[..1].to_vec() };
+        Primary::new(&config(), Some(last), vec![attempt.clone()])
+    };
+    let mut primary = restarted();
+    assert_eq!(primary.stand().attempt, attempt.digest(), "it is on the disk");
+    primary.see(START, Some(three[1..].to_vec()));
+    assert_eq!(primary.agreed(&three[1]), None);
+    for peer in [three[0], three[2]] {
+        primary.heard(peer, Stand { number: 5, digest: 0, attempt: attempt.digest() });
+    }
+    assert_eq!(primary.agreed(&three[1]), Some(attempt.clone()));
+    let mut primary = restarted();
+    primary.heard(three[0], Stand { number: 6, digest: attempt.digest(), attempt: 0 });
+    assert_eq!(primary.agreed(&three[1]), Some(attempt), "it has settled, so all had agreed");
+}
+
 /// The example for which attempts are written down: of five, three settle on themselves, but one of them does not hear the end of it.
 #[test]
 fn who_missed_the_end_of_an_attempt_is_not_primary_with_those_who_were_away() {

@@ -71,13 +71,7 @@ impl<K: Keys> State<K> {
             }
             Message::Want { session, peers } => self.want(now, peer, session, &peers, out),
             Message::Items { session, news } => self.items(now, peer, session, news, out),
-            Message::WantElectors => {
-                if let Some(last) = self.primary.last().filter(|_| self.served.is_open(now, &peer)) {
-                    self.served.spend(now, peer, 64 + last.members.len() * 32);
-                    let (number, members) = (last.number, last.members.clone());
-                    out.push(Effect::Send(peer, Message::Electors { number, members }));
-                }
-            }
+            Message::WantElectors => self.tell_electors(now, peer, out),
             Message::Electors { number, members } => {
                 let electors = Electors { number, members };
                 let is_member = self.book.get(&peer).is_some();
@@ -86,6 +80,20 @@ impl<K: Keys> State<K> {
                 }
             }
         }
+    }
+
+    /// The settled view, and the goodbyes of those who left it: who came after them would think that they are away.
+    fn tell_electors(&mut self, now: Instant, peer: PeerKey, out: &mut Vec<Effect>) {
+        let Some(last) = self.primary.last().filter(|_| self.served.is_open(now, &peer)) else { return };
+        let tombs = last.members.iter().filter_map(|member| self.book.tomb(member));
+        let goodbyes: Vec<_> = tombs.filter_map(|tomb| tomb.goodbye.clone()).collect();
+        self.served.spend(now, peer, 64 + last.members.len() * 32 + goodbyes.len() * 128);
+        for goodbyes in goodbyes.chunks(MAX_NEWS) {
+            let news = News { goodbyes: goodbyes.to_vec(), ..News::default() };
+            out.push(Effect::Send(peer, Message::News(news)));
+        }
+        let (number, members) = (last.number, last.members.clone());
+        out.push(Effect::Send(peer, Message::Electors { number, members }));
     }
 
     /// What the sender of a probe, or of an answer to one, says of itself.

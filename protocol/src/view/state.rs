@@ -333,14 +333,13 @@ impl<K: Keys> State<K> {
         }
     }
 
-    /// Tells who is there, and that nobody is to look for this peer.
-    /// Whether the others can go on without this peer: there are none, or they are primary when it has said goodbye. Until a
-    /// view has settled to which they belong, they are not.
+    /// Whether the others can go on without this peer: there are none, or none that were heard of for as long as makes a
+    /// survivor, or they are primary when it has said goodbye. Until a view has settled to which they belong, they are not.
     pub fn can_be_spared(&self, now: Instant) -> bool {
         let own = self.own.peer();
-        let alone = self.view.members().all(|(peer, seen)| *peer == own || seen.status == Status::Down);
-        let voter = |peer: &PeerKey| if *peer == own { Voter::Left } else { self.voter(now, peer) };
-        alone || self.primary.is_primary(voter)
+        let gone = |peer: &PeerKey| matches!(self.voter(now, peer), Voter::Away(since) if since >= self.config.survivor_after);
+        let alone = self.view.members().all(|(peer, _)| *peer == own || gone(peer));
+        alone || self.primary.goes_on_without(&own, |peer| self.voter(now, peer))
     }
 
     fn leave(&mut self, out: &mut Vec<Effect>) {

@@ -87,6 +87,8 @@ pub struct Machine {
     look_at: Instant,
     begun: bool,
     key_written: bool,
+    /// It was told to leave, and founded a swarm that nobody has joined: with it there would be none.
+    leaves_later: bool,
     /// It has said goodbye.
     left: bool,
     /// And that has been sent.
@@ -305,6 +307,7 @@ impl Node for Machine {
             look_at: now,
             begun: false,
             key_written: kept.is_some(),
+            leaves_later: false,
             left: false,
             ended: false,
             stopped: false,
@@ -341,6 +344,9 @@ impl Node for Machine {
             self.begin(ctx);
         }
         self.ask(ctx);
+        if self.leaves_later {
+            self.leave(ctx);
+        }
         if self.look_at <= ctx.now() {
             self.look(ctx);
         }
@@ -412,7 +418,10 @@ impl Node for Machine {
     }
 
     fn leave(&mut self, ctx: &mut Ctx<'_, Happened>) {
-        self.tell(ctx, Input::Leave);
+        self.leaves_later = self.me == NodeId(0) && self.peer.view().members().count() == 1;
+        if !self.leaves_later {
+            self.tell(ctx, Input::Leave);
+        }
     }
 
     fn left(&self) -> bool {
