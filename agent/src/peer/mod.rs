@@ -130,6 +130,8 @@ pub struct Peer<K> {
     description: view::Description,
     leaving: bool,
     goodbye: bool,
+    /// Before that it has said for the last time how crawls stand here.
+    last_word: bool,
     now: Instant,
     outbox: Vec<Effect>,
 }
@@ -216,6 +218,7 @@ impl<K: Keys + Clone> Peer<K> {
             commits: VecDeque::new(),
             leaving: false,
             goodbye: false,
+            last_word: false,
             now,
             outbox: Vec::new(),
             config,

@@ -267,7 +267,7 @@ impl<K: Keys + Clone> Peer<K> {
     }
 
     /// Says how all crawls stand here, and takes this peer's part of their limits.
-    fn report(&mut self) {
+    pub(super) fn report(&mut self) {
         let sum = self.served();
         let mut reports = Vec::new();
         let (mut late, mut allowed) = (Vec::new(), Vec::new());

@@ -552,9 +552,13 @@ impl<K: Keys + Clone> Peer<K> {
     /// Who leaves has given all its slots away, its links are with those that hold theirs, and the others can go on without it.
     fn may_go(&mut self) -> bool {
         let alone = self.is_alone();
-        self.crawl.rights().claims.left()
+        let ready = self.crawl.rights().claims.left()
             && (alone || self.links.behind() == 0)
-            && self.view.can_be_spared(self.now)
+            && self.view.can_be_spared(self.now);
+        if ready && !std::mem::replace(&mut self.last_word, true) {
+            self.report();
+        }
+        ready && self.census.registry.is_told()
     }
 
     /// Stewards are told of leases that were renewed.

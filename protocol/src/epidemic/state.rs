@@ -137,6 +137,11 @@ impl<B: Book, K: Keys> State<B, K> {
         }
     }
 
+    /// Whether all that is new here has been gossiped.
+    pub fn is_told(&self) -> bool {
+        self.news.is_empty()
+    }
+
     /// When [`Input::Tick`] is wanted, and why.
     pub fn deadline(&self) -> Option<(Instant, Reason)> {
         let compare = match &self.pull {

@@ -107,6 +107,11 @@ impl<K: Keys + Clone> State<K> {
         self.totals(crawl).counts.fetched.saturating_sub(said).saturating_add(own)
     }
 
+    /// Whether others were told all that is new here.
+    pub fn is_told(&self) -> bool {
+        self.spread.is_told()
+    }
+
     /// When it wants to be called, and why.
     pub fn deadline(&self) -> Option<(Instant, Reason)> {
         let spread = self.spread.deadline().map(|(at, reason)| (at, Reason::Spread(reason)));

@@ -79,6 +79,8 @@ impl<K: Keys> State<K> {
                 let position = Position { token: held.claim.token, seq: copy.head, log: copy.log };
                 (kept || old).then_some((position, true))
             }
+            // Even if we promised more to another since: it has to catch up to learn of that.
+            Role::Member { claim, .. } if claim.holder == *peer => at.map(|at| (at, false)),
             // Whoever we promised the slot may be the holder by now, and we not even of its set.
             _ if copy.fence.is_some_and(|fence| fence.minter == *peer) => at.map(|at| (at, false)),
             _ => None,

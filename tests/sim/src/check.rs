@@ -131,6 +131,11 @@ pub trait Check<N: Node> {
     fn at_end(&mut self, _view: &View<'_, N>) -> Result<(), Broken> {
         Ok(())
     }
+
+    /// What it has counted, for the metrics of the run.
+    fn measures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// A run in which something did not hold.

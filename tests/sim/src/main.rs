@@ -141,6 +141,9 @@ fn run(scenario: &dyn Runnable, args: &Args) -> ExitCode {
         }
     } else {
         println!("{}", done.metrics.table());
+        if !done.metrics.measures.is_empty() {
+            print!("\n{}", done.metrics.measures_table());
+        }
     }
     let Some(Outcome { seed, violation: Some(violation), .. }) = done.failed else {
         return ExitCode::SUCCESS;

@@ -19,6 +19,32 @@ pub struct Traffic {
     pub duplicated: u64,
 }
 
+/// A number of each run, over runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Spread {
+    /// Runs that have it.
+    pub runs: u64,
+    /// The least of them.
+    pub least: u64,
+    /// All added up.
+    pub sum: u64,
+    /// The most of them.
+    pub most: u64,
+}
+
+impl Spread {
+    fn of(value: u64) -> Spread {
+        Spread { runs: 1, least: value, sum: value, most: value }
+    }
+
+    fn add(&mut self, other: &Spread) {
+        self.runs += other.runs;
+        self.least = self.least.min(other.least);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.most = self.most.max(other.most);
+    }
+}
+
 /// Everything a run counts. Runs can be added up.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Metrics {
@@ -48,12 +74,20 @@ pub struct Metrics {
     pub accidents_skipped: u64,
     /// How often each fault met a node in each of its states: kind, state, count.
     pub faults: BTreeMap<FaultKind, BTreeMap<&'static str, u64>>,
+    /// What the scenario itself has measured.
+    pub measures: BTreeMap<&'static str, Spread>,
 }
 
 impl Metrics {
     /// Counts a fault that met a node in the state `label`.
     pub(crate) fn fault(&mut self, kind: FaultKind, label: &'static str) {
         *self.faults.entry(kind).or_default().entry(label).or_default() += 1;
+    }
+
+    /// Takes what a scenario has measured in one run.
+    pub(crate) fn measured(&mut self, name: &'static str, value: u64) {
+        let own = Spread::of(value);
+        self.measures.entry(name).and_modify(|spread| spread.add(&own)).or_insert(own);
     }
 
     pub(crate) fn kind(&mut self, kind: &'static str) -> &mut Traffic {
@@ -81,6 +115,9 @@ impl Metrics {
             sum.lost += traffic.lost;
             sum.duplicated += traffic.duplicated;
         }
+        for (&name, spread) in &other.measures {
+            self.measures.entry(name).and_modify(|sum| sum.add(spread)).or_insert(*spread);
+        }
         for (&kind, labels) in &other.faults {
             for (label, count) in labels {
                 *self.faults.entry(kind).or_default().entry(label).or_default() += count;
@@ -91,6 +128,21 @@ impl Metrics {
     /// How many messages were sent in all.
     pub fn messages(&self) -> u64 {
         self.traffic.values().map(|t| t.sent).sum()
+    }
+
+    /// Their bytes.
+    pub fn bytes(&self) -> u64 {
+        self.traffic.values().map(|t| t.bytes).sum()
+    }
+
+    /// What scenarios have measured, as text: a line for each.
+    pub fn measures_table(&self) -> String {
+        let mean = |spread: &Spread| spread.sum as f64 / spread.runs.max(1) as f64;
+        let line = |(name, spread): (&&'static str, &Spread)| {
+            format!("{name:<24} {:>14} {:>16.1} {:>14}\n", spread.least, mean(spread), spread.most)
+        };
+        let lines: String = self.measures.iter().map(line).collect();
+        format!("{:<24} {:>14} {:>16} {:>14}\n{lines}", "measured in each run", "least", "mean", "most")
     }
 
     /// The table of faults by state, as text: a line for each kind, a column for each state.

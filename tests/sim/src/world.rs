@@ -416,6 +416,8 @@ impl<'s, S: Scenario> World<'s, S> {
     fn end(&mut self) -> Result<bool, Failed> {
         self.metrics.simulated_us = self.now.0 - EPOCH.0;
         let actor = self.actor;
+        let measures: Vec<_> = self.checks.iter().flat_map(|check| check.measures()).collect();
+        measures.into_iter().for_each(|(name, value)| self.metrics.measured(name, value));
         self.ask_checks(actor, &[], |check, view| check.at_end(view))?;
         Ok(false)
     }

@@ -1,7 +1,7 @@
 //! What must hold of a whole swarm that crawls.
 
 use super::node::{HOST_DELAY, IP_DELAY, Machine};
-use super::{Happened, store, web};
+use super::{Happened, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
 use anthill_protocol::claim::DEFAULT_REPLICAS;
@@ -108,10 +108,9 @@ impl Check<Machine> for AllFetched {
         let mut missing = Vec::new();
         for slot in web::slots() {
             let holders: Vec<NodeId> =
-                view.running().filter(|(_, node)| node.peer().serves(slot)).map(|(id, _)| id).collect();
+                running(view).filter(|(_, node)| node.peer().serves(slot)).map(|(id, _)| id).collect();
             let [holder] = holders[..] else {
-                let told: Vec<String> = view
-                    .running()
+                let told: Vec<String> = running(view)
                     .map(|(id, node)| {
                         let view = node.peer().view();
                         let (settled, primary) = (view.settled(), view.primary());
@@ -155,9 +154,9 @@ impl Check<Machine> for AllCopied {
     }
 
     fn at_end(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
-        let running: Vec<(NodeId, &Machine)> = view.running().collect();
-        let live: BTreeSet<PeerKey> = running.iter().map(|(_, node)| node.key()).collect();
-        for (id, node) in &running {
+        let machines: Vec<(NodeId, &Machine)> = running(view).collect();
+        let live: BTreeSet<PeerKey> = machines.iter().map(|(_, node)| node.key()).collect();
+        for (id, node) in &machines {
             let seen = node.peer().view();
             let believed: BTreeSet<PeerKey> =
                 seen.members().map(|(peer, _)| *peer).filter(|peer| seen.is_live(peer)).collect();
@@ -166,7 +165,7 @@ impl Check<Machine> for AllCopied {
             }
         }
         for slot in web::slots() {
-            let Some((id, holder)) = running.iter().find(|(_, node)| node.peer().serves(slot)) else {
+            let Some((id, holder)) = machines.iter().find(|(_, node)| node.peer().serves(slot)) else {
                 continue;
             };
             let Some((mint, _)) = holder.peer().claims().claim(slot) else { continue };
@@ -191,7 +190,7 @@ impl Check<Machine> for AllCopied {
                 view.machine(id).map(|machine| store::items(machine.disk, slot)).unwrap_or_default()
             };
             let ours = items(*id);
-            for (other, _) in running.iter().filter(|(_, node)| set.contains(&node.key())) {
+            for (other, _) in machines.iter().filter(|(_, node)| set.contains(&node.key())) {
                 let theirs = items(*other);
                 let keys: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
                 if let Some(key) = keys.into_iter().find(|key| ours.get(key) != theirs.get(key)) {

@@ -1,14 +1,17 @@
 //! A whole swarm: peers as they are composed, with simulated hands, crawl a small web, while everything goes wrong.
 
 mod checks;
+mod cost;
 mod crawls;
 mod node;
 mod store;
+mod story;
 mod web;
 
 pub use node::{Boot, Machine};
+pub use story::Story;
 
-use crate::check::Check;
+use crate::check::{Check, View};
 use crate::dice::Dice;
 use crate::fault::{FaultKind, Palette};
 use crate::node::NodeId;
@@ -100,6 +103,22 @@ impl Swarm {
     ];
 }
 
+/// Processes that run and have not stopped because of a twin.
+fn running<'a>(view: &'a View<'_, Machine>) -> impl Iterator<Item = (NodeId, &'a Machine)> {
+    view.running().filter(|(_, node)| !node.has_stopped())
+}
+
+/// What must hold at all times.
+fn always(of: Swarm) -> [Box<dyn Check<Machine>>; 4] {
+    let most = if of == Swarm::Stormy { u32::MAX } else { 0 };
+    [
+        Box::new(checks::Polite::default()),
+        Box::new(checks::Honest),
+        Box::new(checks::Once { most, fetched: BTreeMap::new(), again: 0 }),
+        Box::new(crawls::Excluded::new(of)),
+    ]
+}
+
 impl Scenario for Swarm {
     type Node = Machine;
 
@@ -145,6 +164,7 @@ impl Scenario for Swarm {
             id: start.id,
             others: start.first.max(start.id.0),
             founds: founds && start.how == How::First,
+            begins: Duration::ZERO,
             max_pages: (*self == Swarm::Limited).then_some(LIMIT),
             flaw: match self {
                 Swarm::Flawed(flaw) => Some(*flaw),
@@ -154,13 +174,6 @@ impl Scenario for Swarm {
     }
 
     fn checks(&self) -> Vec<Box<dyn Check<Machine>>> {
-        let most = if *self == Swarm::Stormy { u32::MAX } else { 0 };
-        let always: [Box<dyn Check<Machine>>; 4] = [
-            Box::new(checks::Polite::default()),
-            Box::new(checks::Honest),
-            Box::new(checks::Once { most, fetched: BTreeMap::new(), again: 0 }),
-            Box::new(crawls::Excluded::new(*self)),
-        ];
         let more: Vec<Box<dyn Check<Machine>>> = match self {
             Swarm::Limited => vec![Box::new(crawls::Limited::default())],
             _ => vec![
@@ -169,7 +182,7 @@ impl Scenario for Swarm {
                 Box::new(crawls::Over::new(*self)),
             ],
         };
-        always.into_iter().chain(more).collect()
+        always(*self).into_iter().chain(more).collect()
     }
 
     fn palette(&self) -> Palette {

@@ -44,6 +44,8 @@ pub struct Boot {
     pub others: u32,
     /// It founds the swarm.
     pub founds: bool,
+    /// How long after its first start the founder begins the crawl.
+    pub begins: Duration,
     /// Pages that the crawl wants, at most.
     pub max_pages: Option<u64>,
     /// What its hands do wrong.
@@ -99,6 +101,8 @@ pub struct Machine {
     flaw: Option<Flaw>,
     /// The founder was asked for its crawl.
     asked: bool,
+    /// When it is to be asked.
+    begins_at: Instant,
     /// As last seen: members away when the crawl was over, if it was.
     over: Option<u32>,
 }
@@ -150,6 +154,11 @@ impl Machine {
     /// The peer.
     pub fn peer(&self) -> &Peer<Keyring> {
         &self.peer
+    }
+
+    /// Whether it found that another speaks with its key, and stopped.
+    pub fn has_stopped(&self) -> bool {
+        self.stopped
     }
 
     /// Its name.
@@ -241,7 +250,11 @@ impl Machine {
 
     /// The founder begins a crawl, once.
     fn ask(&mut self, ctx: &mut Ctx<'_, Happened>) {
-        if self.me != NodeId(0) || self.asked || self.peer.registry().book().crawls().next().is_some() {
+        if self.me != NodeId(0)
+            || self.asked
+            || ctx.now() < self.begins_at
+            || self.peer.registry().book().crawls().next().is_some()
+        {
             return;
         }
         self.asked = true;
@@ -315,11 +328,15 @@ impl Node for Machine {
             max_pages: boot.max_pages,
             flaw: boot.flaw,
             asked: false,
+            begins_at: now + boot.begins,
             over: None,
         }
     }
 
     fn deadline(&self) -> Option<Instant> {
+        if self.stopped {
+            return None;
+        }
         if !self.begun {
             return Some(Instant::ZERO);
         }
@@ -340,6 +357,9 @@ impl Node for Machine {
     }
 
     fn tick(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        if self.stopped {
+            return;
+        }
         if !self.begun {
             self.begin(ctx);
         }
@@ -381,7 +401,7 @@ impl Node for Machine {
     }
 
     fn completed(&mut self, ctx: &mut Ctx<'_, Happened>, ticket: Ticket, result: Result<(), DiskFull>) {
-        let Some(write) = self.writes.remove(&ticket) else { return };
+        let Some(write) = self.writes.remove(&ticket).filter(|_| !self.stopped) else { return };
         let done = result.is_ok();
         match write {
             Writing::Records(ticket) => {

@@ -1,0 +1,55 @@
+//! One thing goes wrong with a swarm that crawls: everything becomes right again, and what it costs is bounded.
+
+use anthill_sim::scenarios::swarm::Story;
+use anthill_sim::{Metrics, Options, run};
+
+fn told(story: Story, seeds: std::ops::Range<u64>) -> Metrics {
+    let mut sum = Metrics::default();
+    for seed in seeds {
+        let outcome = run(&story, seed, &Options::default());
+        if let Some(violation) = outcome.violation {
+            panic!("{violation}");
+        }
+        sum.add(&outcome.metrics);
+    }
+    sum
+}
+
+fn most(of: &Metrics, name: &str) -> u64 {
+    of.measures.get(name).map_or(0, |spread| spread.most)
+}
+
+#[test]
+fn nothing_is_fetched_again_where_nobody_stops_or_is_cut_off() {
+    let stories =
+        [Story::Join, Story::Leave, Story::OneWay, Story::FullDisk, Story::SlowPeer, Story::Suspended];
+    for story in stories {
+        let sum = told(story, 0..2);
+        assert_eq!((most(&sum, "pages_again"), most(&sum, "slots_forced")), (0, 0), "{story:?}");
+    }
+}
+
+#[test]
+fn the_slots_of_a_holder_that_stops_are_held_again_soon_and_those_it_has_copies_of_all_the_time() {
+    let sum = told(Story::HolderCrash, 0..4);
+    // A death is known after five to ten seconds, and a lease lasts as long.
+    assert!((1..25_000).contains(&most(&sum, "pause_longest_ms")), "{sum:?}");
+    assert_eq!(most(&sum, "slots_forced"), 0);
+    let sum = told(Story::ReplicaCrash, 0..4);
+    assert!(most(&sum, "slots_measured") > 0);
+    assert_eq!(most(&sum, "pause_longest_ms"), 0);
+}
+
+#[test]
+fn who_is_cut_off_waits_and_loses_nothing() {
+    for story in [Story::TwoOfThree, Story::ThreeAndTwo, Story::TwoAndTwo, Story::Flapping] {
+        let sum = told(story, 0..2);
+        assert_eq!(most(&sum, "slots_forced"), 0, "{story:?}");
+    }
+}
+
+#[test]
+fn what_a_disk_had_comes_back_from_others_and_of_twins_both_stop() {
+    told(Story::EmptyDisk, 0..2);
+    assert_eq!(most(&told(Story::CopiedFolder, 0..2), "slots_forced"), 0);
+}
