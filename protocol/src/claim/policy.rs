@@ -308,7 +308,6 @@ impl<K: Keys> State<K> {
             return self.plan(slot, at);
         }
         let place = self.places.entry(slot).or_default();
-        let begun = place.orphan_since.is_none();
         let since = *place.orphan_since.get_or_insert(now);
         if keeps && view.settled() {
             let due = since + self.config.stagger * self.rank(slot, &view, should);
@@ -317,10 +316,10 @@ impl<K: Keys> State<K> {
             }
             self.attempt(now, slot, out);
         } else if should {
-            if begun {
-                let peers = view.members().map(|(peer, _)| *peer).filter(|peer| view.is_live(peer));
-                peers.take(MAX_ASKED).for_each(|peer| self.say(peer, Part::Ask(slot)));
-            }
+            // Again and again: the first question may have been too early, on the heels of a restart.
+            let peers =
+                view.members().map(|(peer, _)| *peer).filter(|peer| *peer != me && view.is_live(peer));
+            peers.take(MAX_ASKED).for_each(|peer| self.say(peer, Part::Ask(slot)));
             let live = self.live_of_set(slot, &view);
             let patience = if known.is_some() && live.is_empty() { 1 } else { 2 };
             if self.may_force(now, slot, &view, patience) {

@@ -50,6 +50,9 @@ fn who_is_cut_off_waits_and_loses_nothing() {
 
 #[test]
 fn what_a_disk_had_comes_back_from_others_and_of_twins_both_stop() {
-    told(Story::EmptyDisk, 0..2);
+    // Who forgot what it held asks until somebody shows it: it had asked once, too early, and two minutes later used force.
+    let sum = told(Story::EmptyDisk, 0..4);
+    assert!(most(&sum, "pause_longest_ms") < 20_000, "{sum:?}");
+    assert_eq!(most(&sum, "slots_forced"), 0);
     assert_eq!(most(&told(Story::CopiedFolder, 0..2), "slots_forced"), 0);
 }
