@@ -19,7 +19,7 @@ const QUIET: Duration = Duration::from_secs(3);
 
 /// Time enough to pack a bomb on a busy machine, short enough that what hangs does not hold the tests up.
 const SETTINGS: &str = "contact = \"mailto:test@example.org\"\n\
-    [timeouts]\nconnect = \"2s\"\nfirst_byte = \"8s\"\nidle = \"3s\"\ntotal = \"10s\"\n\
+    [timeouts]\nconnect = \"2s\"\nfirst_byte = \"8s\"\nidle = \"7s\"\ntotal = \"14s\"\n\
     [limits]\nmax_body = \"2MiB\"\nper_directory = 60\n";
 
 /// What one crawl of all endpoints, each on a host of its own, came to.
