@@ -137,12 +137,10 @@ impl<K: Keys + Clone> Peer<K> {
         if let Some(slot) = slot {
             self.place(slot);
         }
-        if !gained.is_empty() {
-            // What comes for a slot that another holds is not this peer's to fetch.
-            let here = slot.is_some_and(|slot| self.serves(slot) || self.slots.of(slot).loading);
-            if here {
-                self.tell_crawl(crawl::Input::Merged(gained, untried));
-            }
+        // What comes for a slot that another holds is not this peer's to fetch.
+        let here = slot.is_some_and(|slot| self.serves(slot) || self.slots.of(slot).loading);
+        if here && !gained.is_empty() {
+            self.tell_crawl(crawl::Input::Merged(gained, untried));
         }
     }
 

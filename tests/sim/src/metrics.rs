@@ -86,8 +86,11 @@ impl Metrics {
 
     /// Takes what a scenario has measured in one run.
     pub(crate) fn measured(&mut self, name: &'static str, value: u64) {
-        let own = Spread::of(value);
-        self.measures.entry(name).and_modify(|spread| spread.add(&own)).or_insert(own);
+        self.spread(name, Spread::of(value));
+    }
+
+    fn spread(&mut self, name: &'static str, other: Spread) {
+        self.measures.entry(name).and_modify(|sum| sum.add(&other)).or_insert(other);
     }
 
     pub(crate) fn kind(&mut self, kind: &'static str) -> &mut Traffic {
@@ -116,7 +119,7 @@ impl Metrics {
             sum.duplicated += traffic.duplicated;
         }
         for (&name, spread) in &other.measures {
-            self.measures.entry(name).and_modify(|sum| sum.add(spread)).or_insert(*spread);
+            self.spread(name, *spread);
         }
         for (&kind, labels) in &other.faults {
             for (label, count) in labels {
@@ -128,11 +131,6 @@ impl Metrics {
     /// How many messages were sent in all.
     pub fn messages(&self) -> u64 {
         self.traffic.values().map(|t| t.sent).sum()
-    }
-
-    /// Their bytes.
-    pub fn bytes(&self) -> u64 {
-        self.traffic.values().map(|t| t.bytes).sum()
     }
 
     /// What scenarios have measured, as text: a line for each.

@@ -16,7 +16,7 @@ fn told(story: Story, seeds: std::ops::Range<u64>) -> Metrics {
 }
 
 fn most(of: &Metrics, name: &str) -> u64 {
-    of.measures.get(name).map_or(0, |spread| spread.most)
+    of.measures.get(name).unwrap_or_else(|| panic!("{name} is not measured")).most
 }
 
 #[test]
