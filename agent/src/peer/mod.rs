@@ -317,11 +317,6 @@ impl<K: Keys + Clone> Peer<K> {
         self.crawl.rights_ref().missing()
     }
 
-    /// Its windows of addresses.
-    pub fn stewards(&self) -> &steward::State {
-        &self.crawl.rights_ref().stewards
-    }
-
     /// Its copies of slots.
     pub fn copies(&self) -> &replica::State<K> {
         &self.copies
