@@ -70,6 +70,7 @@ pub(crate) fn fold(c: char, out: &mut String) {
         | '\u{0370}'..='\u{03FF}'
         | '\u{1D00}'..='\u{1FFF}'
         | '\u{2070}'..='\u{209F}'
+        | '\u{2100}'..='\u{214F}'
         | '\u{2C60}'..='\u{2C7F}'
         | '\u{FB00}'..='\u{FB06}'
         | '\u{FF00}'..='\u{FF9D}' => decompose_compatible(c, |part| {
@@ -141,6 +142,16 @@ mod tests {
             ("ᴭ", "ae"),
         ] {
             assert_eq!(folded(a), b, "{a}");
+        }
+    }
+
+    #[test]
+    fn what_is_folded_stays_as_it_is() {
+        for c in
+            ('\0'..=char::MAX).filter(|c| c.is_ascii() || matches!(class(*c), Class::Word | Class::Dense))
+        {
+            let once = folded(&c.to_string());
+            assert_eq!(folded(&once), once, "U+{:04X}", u32::from(c));
         }
     }
 
