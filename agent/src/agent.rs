@@ -186,6 +186,7 @@ impl<R: Rights> Agent<R> {
                 self.started = true;
             }
             Input::Gained(hosts, untried) => {
+                self.frontier.took_over(now);
                 untried.into_iter().for_each(|found| self.crawls.found(found));
                 self.stored(hosts, outbox);
             }

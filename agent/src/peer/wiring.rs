@@ -574,11 +574,12 @@ impl<K: Keys + Clone> Peer<K> {
         }
     }
 
-    /// Tells claims of slots where nothing is left to do before they are handed over: the last page is written and every live
-    /// member of the set has it, so that whoever holds next knows what was fetched.
+    /// Tells claims of slots where nothing is left to do before they are handed over: the last page is written, and who is to
+    /// hold next has it, whether it seems to live or not, and every other live member of the set.
     fn finish_drains(&mut self) {
         for slot in self.slots.draining.clone() {
-            let level = self.copies.is_level(slot, |peer| self.seen.is_live(peer));
+            let to = self.crawl.rights().claims.drains_to(slot);
+            let level = self.copies.is_level(slot, |peer| Some(*peer) == to || self.seen.is_live(peer));
             let state = self.slots.of(slot);
             let done = state.flights == 0 && state.numbered == state.synced && level;
             let Some(drain) = state.drain.as_mut().filter(|drain| drain.windows && !drain.told) else {

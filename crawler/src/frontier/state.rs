@@ -60,7 +60,8 @@ pub struct State {
     pub(super) lookups: usize,
     /// When the next host may ask again for a lookup that there was no room for.
     pub(super) lookup_at: Instant,
-    boot: Instant,
+    /// Until when somebody else may have asked the hosts of this peer: an earlier process, or who held a slot before.
+    others_until: Instant,
     /// Hosts of which an earlier process may have asked something that no record tells of.
     interrupted: Set<HostId>,
     /// Hosts that are another peer's by now, and are forgotten when what is under way about them is done.
@@ -89,7 +90,7 @@ impl State {
             loads: 0,
             lookups: 0,
             lookup_at: Instant::ZERO,
-            boot: Instant::ZERO,
+            others_until: Instant::ZERO,
             interrupted: Set::default(),
             leaving: BTreeSet::new(),
             returning: BTreeMap::new(),
@@ -100,9 +101,15 @@ impl State {
     /// Times before `boot` belong to earlier processes, whose last requests had ended by then; those to `interrupted` are
     /// in no record.
     pub fn start(&mut self, boot: Instant, interrupted: impl IntoIterator<Item = HostId>) {
-        self.boot = boot;
+        self.others_until = boot;
         self.interrupted.extend(interrupted);
         self.addresses.set_floor(boot + self.config.ip_delay.max(PUBLIC_IP_DELAY));
+    }
+
+    /// Slots came from others, who may have asked their hosts until now. Their clocks may be far from this peer's: what they
+    /// wrote down says how long a host wants to be left alone, the delay after their last request counts from here.
+    pub fn took_over(&mut self, now: Instant) {
+        self.others_until = now;
     }
 
     /// Takes note of what happened. What follows from it is asked for by [`State::pump`].
@@ -218,9 +225,9 @@ impl State {
         Some(host)
     }
 
-    /// When an earlier process may last have asked something of this host: never, if it asked nothing of it.
+    /// When somebody else may last have asked something of this host: never, if nobody ever did.
     fn asked_before(&self, id: HostId, record: &HostRecord) -> Instant {
-        if record.requests > 0 || self.interrupted.contains(&id) { self.boot } else { Instant::ZERO }
+        if record.requests > 0 || self.interrupted.contains(&id) { self.others_until } else { Instant::ZERO }
     }
 
     fn host_loaded(&mut self, id: HostId, record: Option<&HostRecord>, now: Instant) {

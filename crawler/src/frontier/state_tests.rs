@@ -411,6 +411,17 @@ fn after_a_restart_only_hosts_that_may_have_been_asked_keep_their_distance() {
 }
 
 #[test]
+fn after_a_take_over_hosts_that_others_may_have_asked_keep_their_distance_whatever_others_clocks_say() {
+    let mut state = restarted(Config { host_delay: Duration::from_secs(9), ..quick() }, &[], &[]);
+    let now = T + Duration::from_secs(100);
+    state.took_over(now);
+    // By the clock of who asked it last, which is late, it could be asked long since.
+    let record = HostRecord { name: "a.test".into(), requests: 1, not_before: T, ..HostRecord::default() };
+    tell(&mut state, now, Input::Stored { host: host("a.test"), record, first_level: 2 });
+    assert_eq!(state.deadline().expect("it has a queue").0, now + Duration::from_secs(9));
+}
+
+#[test]
 fn of_many_hosts_that_are_due_the_first_are_asked_before_the_last_are_read() {
     let names: Vec<String> = (0..2_000).map(|n| format!("h{n}.test")).collect();
     let hosts: Vec<_> = names.iter().map(|name| (name.as_str(), 0)).collect();

@@ -70,9 +70,14 @@ impl Writer {
     }
 
     /// Takes a URL that is new, or wanted anyway, for its host's queue.
-    pub(super) fn admit<'a>(&mut self, admission: &'a Admission, new: bool, draft: &mut Draft<'a>) {
-        if !new && !admission.force {
-            return;
+    pub(super) fn admit<'a>(
+        &mut self,
+        admission: &'a Admission,
+        new: bool,
+        draft: &mut Draft<'a>,
+    ) -> Result<()> {
+        if !new && (!admission.force || self.is_of_its_crawl(admission)?) {
+            return Ok(());
         }
         if admission.entry.untried() {
             *draft.admitted.entry((admission.entry.crawl, admission.host.slot())).or_default() += 1;
@@ -80,6 +85,17 @@ impl Writer {
         let Admission { host, level, entry, .. } = admission;
         let names = (admission.host_name.as_str(), admission.site_name.as_str());
         draft.queued.push(Arrival { host: *host, level: *level, order: draft.queued.len(), entry, names });
+        Ok(())
+    }
+
+    /// Whether a URL was tried by the crawl that wants it, or waits for that: a seed may be sent twice.
+    fn is_of_its_crawl(&self, admission: &Admission) -> Result<bool> {
+        let crawl = admission.entry.crawl;
+        if self.store.url(&admission.id)?.is_some_and(|record| record.crawl == crawl) {
+            return Ok(true);
+        }
+        let waits = self.store.find_queued(admission.host, &admission.entry.url)?;
+        Ok(waits.is_ok_and(|item| item.is_some_and(|item| item.entry.crawl == crawl)))
     }
 
     /// Puts what was admitted into the queues.

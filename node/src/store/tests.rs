@@ -138,8 +138,16 @@ fn what_is_seen_survives_a_restart_and_a_forced_seed_is_admitted_again() {
     let (store, mut writer) = open(dir.path());
     assert_eq!(writer.totals().known, 1);
     assert!(writer.write(&[commit(vec![admission("http://a.test/1", 1)])]).unwrap().gained.is_empty());
-    let forced = Admission { force: true, ..admission("http://a.test/1", 0) };
-    assert_eq!(writer.write(&[commit(vec![forced])]).unwrap().gained.len(), 1);
+    let seed = admission("http://a.test/1", 0);
+    let again = Admission { force: true, ..seed.clone() };
+    assert!(writer.write(&[commit(vec![again])]).unwrap().gained.is_empty(), "it waits for this crawl");
+    let entry = QueueEntry { crawl: CrawlId(2), ..seed.entry.clone() };
+    let forced = Admission { force: true, entry, ..seed };
+    assert_eq!(writer.write(&[commit(vec![forced.clone()])]).unwrap().gained.len(), 1);
+    let done = Box::new(UrlRecord { crawl: CrawlId(2), ..*record("http://a.test/1", UrlState::Status(200)) });
+    let tried = Commit { record: Some((forced.id, done)), ..Commit::default() };
+    writer.write(&[Write { commit: Box::new(tried), made: None }]).unwrap();
+    assert!(writer.write(&[commit(vec![forced])]).unwrap().gained.is_empty(), "this crawl has tried it");
     assert_eq!(writer.totals().known, 1);
     assert_eq!(
         store.hosts_with_queues().unwrap(),

@@ -285,7 +285,7 @@ impl Writer {
         for write in writes {
             self.draft_commit(write, draft)?;
             for admission in &write.commit.admit {
-                self.admit(admission, fresh.next() == Some(true), draft);
+                self.admit(admission, fresh.next() == Some(true), draft)?;
             }
         }
         self.put_done(draft)?;

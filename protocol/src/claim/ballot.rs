@@ -119,11 +119,14 @@ impl<K: Keys> State<K> {
         }
         let base = known.base.clone().filter(|_| !place.record.established);
         let claim = Claim { slot, token: ballot, holder: me, set: known.claim.set.clone() };
-        let (root, taken) = (known.root, known.claim.holder != me);
+        // Its own holder has everything, unless it had not caught up by the claim known yet when it needed another.
+        let whole = |at: Position| known.claim.holder == me && at.token == known.claim.token;
+        let whole = place.position.is_some_and(whole);
+        let root = known.root;
         let voters = known.voters();
         let furthest = attempt.promises.iter().filter(|(peer, _)| **peer != me);
         let furthest = furthest.filter_map(|(peer, p)| Some((p.position?, *peer))).max();
-        let from = furthest.filter(|(position, _)| taken && Some(*position) > place.position);
+        let from = furthest.filter(|(position, _)| !whole && Some(*position) > place.position);
         let grants = attempt.promises.iter().filter(|(peer, _)| voters.contains(peer) && **peer != me);
         let mut grants: Vec<_> = grants.map(|(_, promised)| promised.grant.clone()).collect();
         grants.extend(self.grant(slot, ballot));

@@ -232,7 +232,32 @@ pub fn check(
         How::Founded | How::Changed(_) | How::Forced => {}
     }
     match known {
-        Some(known) if known.root == body.root && !body.follows(known) => Err(Fault::Unproved),
+        // The same one may come again.
+        Some(known) if known != body && known.root == body.root && !body.follows(known) => {
+            Err(Fault::Unproved)
+        }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::testing::Keyring;
+
+    #[test]
+    fn a_claim_by_force_may_come_twice_and_one_that_is_no_later_may_not_replace_it() {
+        let keys = Keyring::numbered(1);
+        let forced = |counter| {
+            let token = Token { counter, minter: keys.own() };
+            let slot = Slot::new(7).expect("a slot");
+            let claim = Claim { slot, token, holder: keys.own(), set: vec![keys.own()] };
+            Signed::sign(Mint { claim, base: None, root: Root([7; 16]), how: How::Forced }, &keys)
+                .expect("short")
+        };
+        let (known, next) = (forced(2 * FORCE_JUMP), forced(2 * FORCE_JUMP + 1));
+        assert_eq!(check(&known, None, None, &keys), Ok(()));
+        assert_eq!(check(&known, Some(known.body()), None, &keys), Ok(()));
+        assert_eq!(check(&next, Some(known.body()), None, &keys), Err(Fault::Unproved));
     }
 }

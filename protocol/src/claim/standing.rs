@@ -55,6 +55,11 @@ impl<K: Keys> State<K> {
         })
     }
 
+    /// To whom a slot held here is about to go, once it is drained.
+    pub fn drains_to(&self, slot: Slot) -> Option<PeerKey> {
+        self.places.get(&slot)?.lead.as_ref()?.drain
+    }
+
     /// What this peer is doing about a slot, for logs and failed simulations.
     pub fn describe(&self, slot: Slot) -> String {
         format!("{:?}", self.places.get(&slot))

@@ -56,3 +56,16 @@ fn what_a_disk_had_comes_back_from_others_and_of_twins_both_stop() {
     assert_eq!(most(&sum, "slots_forced"), 0);
     assert_eq!(most(&told(Story::CopiedFolder, 0..2), "slots_forced"), 0);
 }
+
+#[test]
+fn of_slots_taken_by_force_no_more_is_fetched_again_than_was_asked_for_and_could_not_be_copied() {
+    // Who stopped: what it asked for in the last seconds. Who is cut off goes on until it knows: that, and what follows.
+    for (story, seed) in [Story::SetLost, Story::SetCutOff].into_iter().flat_map(|s| [(s, 0), (s, 1)]) {
+        let one = told(story, seed..seed + 1);
+        assert!(most(&one, "slots_forced") > 0, "{story:?}");
+        let (again, at_stake) = (most(&one, "pages_again"), most(&one, "pages_at_stake"));
+        assert!(again <= at_stake, "{story:?} {seed}: {again} of {at_stake}");
+        // T_force is a minute, and who forces has been of the greater part for a lease.
+        assert!((60_000..120_000).contains(&(most(&one, "pause_longest_ms") + 20_000)), "{one:?}");
+    }
+}

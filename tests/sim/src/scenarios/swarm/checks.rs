@@ -5,7 +5,7 @@ use super::{Happened, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
 use anthill_protocol::claim::DEFAULT_REPLICAS;
-use anthill_protocol::key::HostId;
+use anthill_protocol::key::{HostId, Slot, UrlId};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::time::Instant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,11 +204,62 @@ impl Check<Machine> for AllCopied {
     }
 }
 
-/// Where nothing goes wrong, nothing is fetched twice.
+/// Nothing is fetched twice where nothing goes wrong. Where it does, only what was in flight, or not copied yet, when
+/// somebody stopped or was cut off: never what most of those who keep a slot had when it was opened, nor by one process
+/// that has it open all the time. A slot that was taken by force is left out: its majority is lost.
 pub(super) struct Once {
-    pub most: u32,
-    pub fetched: BTreeMap<String, u32>,
-    pub again: u32,
+    strict: bool,
+    /// By whom each page was asked for last, and as which process.
+    fetched: BTreeMap<UrlId, (NodeId, u32)>,
+    /// What was there when a slot was opened.
+    kept: BTreeSet<UrlId>,
+    forced: BTreeSet<Slot>,
+    pages: Vec<UrlId>,
+}
+
+impl Once {
+    pub fn new(strict: bool) -> Once {
+        let pages = web::all().map(|page| page.id).collect();
+        Once { strict, fetched: BTreeMap::new(), kept: BTreeSet::new(), forced: BTreeSet::new(), pages }
+    }
+
+    fn opened(&mut self, view: &View<'_, Machine>, slot: Slot) {
+        let actor = view.machine(view.actor).and_then(|machine| machine.node);
+        let Some((mint, _)) = actor.and_then(|node| node.peer().claims().claim(slot)) else { return };
+        let keepers: Vec<_> = view
+            .machines()
+            .filter(|machine| machine.node.is_some_and(|node| mint.claim.keeps(&node.key())))
+            .collect();
+        let here = self.pages.iter().filter(|page| page.slot() == slot);
+        for page in here {
+            let have = keepers.iter().filter(|machine| store::is_done(machine.disk, page)).count();
+            match have >= mint.claim.majority() {
+                true => _ = self.kept.insert(*page),
+                false => _ = self.fetched.remove(page),
+            }
+        }
+    }
+
+    fn sent(&mut self, view: &View<'_, Machine>, url: &str) -> Result<(), Broken> {
+        let id = web::found(url).id;
+        let by = (view.actor, view.machine(view.actor).map_or(0, |machine| machine.incarnation));
+        let before = self.fetched.insert(id, by);
+        if self.strict && before.is_some() {
+            return Err(Broken::new(format!("{url} is fetched again"), [view.actor]));
+        }
+        if self.forced.contains(&id.slot()) {
+            return Ok(());
+        }
+        if self.kept.contains(&id) {
+            let what = format!("{url} is fetched again, although most had it when the slot was opened");
+            return Err(Broken::new(what, [view.actor]));
+        }
+        if before == Some(by) {
+            let what = format!("{url} is fetched again by the same process, in one holding");
+            return Err(Broken::new(what, [view.actor]));
+        }
+        Ok(())
+    }
 }
 
 impl Check<Machine> for Once {
@@ -218,13 +269,11 @@ impl Check<Machine> for Once {
 
     fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
         for event in view.events {
-            if let Happened::Sent { url, page: true, .. } = event {
-                let count = self.fetched.entry(url.clone()).or_default();
-                *count += 1;
-                self.again += u32::from(*count > 1);
-                if self.again > self.most {
-                    return Err(Broken::new(format!("{url} is fetched again"), [view.actor]));
-                }
+            match event {
+                Happened::Forced(slot) => _ = self.forced.insert(*slot),
+                Happened::Opened(slot) if !self.strict => self.opened(view, *slot),
+                Happened::Sent { url, page: true, .. } => self.sent(view, url)?,
+                _ => {}
             }
         }
         Ok(())

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// From one look at who holds what to the next.
 const LOOKS: Duration = Duration::from_millis(100);
 
+/// How long before it happened what was asked for may not have been copied.
+const UNCOPIED: Duration = Duration::from_secs(5);
+
 /// Which slots are looked at.
 #[derive(Clone, Copy)]
 pub(super) enum Slots {
@@ -28,6 +31,10 @@ pub(super) enum Slots {
 /// Measures, and finds nothing broken.
 pub(super) struct Cost {
     of: Slots,
+    /// Whom it happens to.
+    concerned: Vec<NodeId>,
+    /// What these have asked for since shortly before, until others may hold their slots.
+    at_stake: u64,
     slots: Option<Vec<Slot>>,
     look_at: Instant,
     /// Since when a slot is without a holder.
@@ -43,9 +50,11 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    pub fn new(of: Slots) -> Cost {
+    pub fn new(of: Slots, concerned: Vec<NodeId>) -> Cost {
         Cost {
             of,
+            concerned,
+            at_stake: 0,
             slots: None,
             look_at: EPOCH + HAPPENS,
             without: BTreeMap::new(),
@@ -113,6 +122,9 @@ impl Check<Machine> for Cost {
             match event {
                 Happened::Sent { url, page: true, .. } => {
                     self.again += u64::from(!self.sent.insert(url.clone()));
+                    let lost = self.concerned.contains(&view.actor);
+                    let since = EPOCH + HAPPENS - UNCOPIED;
+                    self.at_stake += u64::from(lost && since <= view.now && self.forced == 0);
                 }
                 Happened::Forced(_) => self.forced += 1,
                 Happened::Over(_) => _ = self.over_at.get_or_insert(view.now),
@@ -129,6 +141,7 @@ impl Check<Machine> for Cost {
         let always = [
             ("pages", self.sent.len() as u64),
             ("pages_again", self.again),
+            ("pages_at_stake", self.at_stake),
             ("slots_forced", self.forced),
             ("slots_measured", self.slots.as_ref().map_or(0, |slots| slots.len() as u64)),
             ("pause_longest_ms", ms(self.longest)),

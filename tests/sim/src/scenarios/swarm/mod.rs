@@ -18,7 +18,6 @@ use crate::node::NodeId;
 use crate::scenario::{How, Scenario, Start};
 use anthill_protocol::key::{HostId, Slot};
 use anthill_protocol::peer::PeerKey;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -40,6 +39,8 @@ pub enum Happened {
     Ended(HostId),
     /// A slot was taken by force.
     Forced(Slot),
+    /// A slot that it holds is read: what waits there has its turn from now on.
+    Opened(Slot),
     /// The crawl is over, as this peer knows, but for what so many members may know that were away.
     Over(u32),
     /// It was told to leave a host alone.
@@ -56,6 +57,7 @@ impl fmt::Display for Happened {
             Happened::Sent { url, address, .. } => write!(f, "asks {address} for {url}"),
             Happened::Ended(host) => write!(f, "was answered by {host}"),
             Happened::Forced(slot) => write!(f, "takes slot {} by force", slot.number()),
+            Happened::Opened(slot) => write!(f, "opens slot {}", slot.number()),
             Happened::Over(away) => write!(f, "knows that the crawl is over, {away} were away"),
             Happened::Excluded => write!(f, "is told to leave {} alone", web::excluded()),
             Happened::Twin => write!(f, "has a twin"),
@@ -110,11 +112,10 @@ fn running<'a>(view: &'a View<'_, Machine>) -> impl Iterator<Item = (NodeId, &'a
 
 /// What must hold at all times.
 fn always(of: Swarm) -> [Box<dyn Check<Machine>>; 4] {
-    let most = if of == Swarm::Stormy { u32::MAX } else { 0 };
     [
         Box::new(checks::Polite::default()),
         Box::new(checks::Honest),
-        Box::new(checks::Once { most, fetched: BTreeMap::new(), again: 0 }),
+        Box::new(checks::Once::new(of != Swarm::Stormy)),
         Box::new(crawls::Excluded::new(of)),
     ]
 }

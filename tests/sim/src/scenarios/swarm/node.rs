@@ -347,12 +347,16 @@ impl Node for Machine {
     fn label(&self) -> &'static str {
         let serves = self.slots.iter().filter(|slot| self.peer.serves(**slot)).count();
         let holds = self.slots.iter().filter(|slot| self.peer.claims().holds(**slot)).count();
-        match (self.stopped || self.left, self.peer.view().settled(), serves, holds) {
-            (true, ..) => "stopped",
-            (_, false, ..) => "settling",
-            (_, _, 0, 0) => "idle",
-            (_, _, serves, holds) if serves < holds => "catching up",
-            _ => "serving",
+        let claims = self.peer.claims();
+        match () {
+            () if self.stopped || self.left => "stopped",
+            () if !self.peer.view().settled() => "settling",
+            () if self.slots.iter().any(|slot| claims.is_moving(*slot)) => "moving",
+            () if serves < holds => "catching up",
+            () if holds == 0 => "idle",
+            () if !self.peer.view().primary() => "cut off",
+            () if self.permits.is_empty() => "holding",
+            () => "fetching",
         }
     }
 

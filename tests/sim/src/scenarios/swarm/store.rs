@@ -33,7 +33,7 @@ pub enum Body {
     /// Comes back.
     Later(Instant, u8, QueueEntry),
     /// Nothing is left to do.
-    Done,
+    Done(CrawlId),
 }
 
 impl Versioned for Value {
@@ -96,7 +96,7 @@ fn host_key(id: &HostId) -> ItemKey {
 
 /// Whether a URL was fetched, as this disk knows.
 pub fn is_done(disk: &Disk, id: &UrlId) -> bool {
-    value(disk, &url_key(id)).is_some_and(|value| matches!(value.body, Body::Done))
+    value(disk, &url_key(id)).is_some_and(|value| matches!(value.body, Body::Done(_)))
 }
 
 /// What this disk knows of a URL.
@@ -216,7 +216,7 @@ impl Queues {
     pub fn commit(&mut self, disk: &Disk, commit: Commit) -> Written {
         let mut out = Written::default();
         let mut changes = Changes::default();
-        if let Some((key, _, _)) = commit.done
+        if let Some((key, _, crawl)) = commit.done
             && let Some(&id) = self.names.get(&key)
         {
             self.queue.remove(&key);
@@ -226,7 +226,7 @@ impl Queues {
                     self.due.insert((at, id));
                     Body::Later(at, level, entry)
                 }
-                None => Body::Done,
+                None => Body::Done(crawl),
             };
             changes.put(url_key(&id), Value { version, body });
         }
@@ -246,7 +246,11 @@ impl Queues {
         for admission in commit.admit {
             let key = url_key(&admission.id);
             let before = changes.get(disk, &key);
-            if before.is_some() && !admission.force {
+            let forced = |value: &Value| {
+                let other = matches!(value.body, Body::Done(crawl) if crawl != admission.entry.crawl);
+                admission.force && other
+            };
+            if before.as_ref().is_some_and(|value| !forced(value)) {
                 continue;
             }
             let version = before.map_or(1, |value| value.version + 1);
@@ -347,6 +351,8 @@ impl Queues {
             }
             let Some(id) = url_id(&item.key) else { continue };
             match body {
+                // It waits here already.
+                Body::Queued(..) if self.queue.values().any(|(queued, _)| *queued == id) => {}
                 Body::Queued(level, entry) => {
                     let host = super::web::found(&entry.url).host;
                     hosts.push((host, level, id, entry));

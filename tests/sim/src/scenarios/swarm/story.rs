@@ -16,6 +16,8 @@ const BEGINS: Duration = Duration::from_secs(60);
 pub(super) const HAPPENS: Duration = Duration::from_secs(70);
 /// How long a machine is away that comes back.
 const AWAY: Duration = Duration::from_secs(60);
+/// Longer than it takes until a slot is taken by force.
+const FOR_LONG: Duration = Duration::from_secs(180);
 const HOURS: Duration = Duration::from_secs(2 * 3_600);
 
 /// What happens.
@@ -35,6 +37,10 @@ pub enum Story {
     ThreeAndTwo,
     /// Two and two.
     TwoAndTwo,
+    /// Two of five stop for longer than it takes until others use force: of some slots they are most of the set.
+    SetLost,
+    /// The same two are cut off for as long.
+    SetCutOff,
     /// One does not hear the other four, which hear it.
     OneWay,
     /// One loses and regains the network for a minute.
@@ -57,7 +63,7 @@ pub enum Story {
 
 impl Story {
     /// All of them.
-    pub const ALL: [Story; 16] = [
+    pub const ALL: [Story; 18] = [
         Story::Join,
         Story::Leave,
         Story::HolderCrash,
@@ -65,6 +71,8 @@ impl Story {
         Story::TwoOfThree,
         Story::ThreeAndTwo,
         Story::TwoAndTwo,
+        Story::SetLost,
+        Story::SetCutOff,
         Story::OneWay,
         Story::Flapping,
         Story::Suspended,
@@ -101,6 +109,8 @@ impl Story {
             Story::TwoOfThree => (FaultKind::MassStop, AWAY, these(1..3)),
             Story::ThreeAndTwo => (FaultKind::Partition, AWAY, sides(3, 5)),
             Story::TwoAndTwo => (FaultKind::Partition, AWAY, sides(2, 4)),
+            Story::SetLost => (FaultKind::MassStop, FOR_LONG, these(3..5)),
+            Story::SetCutOff => (FaultKind::Partition, FOR_LONG, sides(3, 5)),
             Story::OneWay => {
                 (FaultKind::OneWay, AWAY, Aim::Sides(vec![NodeId(1)], [0, 2, 3, 4].map(NodeId).to_vec()))
             }
@@ -113,6 +123,21 @@ impl Story {
             Story::Many => return None,
             Story::HalfStopped => (FaultKind::MassStop, Duration::from_secs(20), these(100..200)),
         })
+    }
+
+    /// Whom it happens to: who stops, or is in the lesser part.
+    fn concerned(self) -> Vec<NodeId> {
+        match self.accident() {
+            Some((_, _, Aim::These(ids))) => ids,
+            Some((_, _, Aim::Sides(one, other))) => {
+                if other.len() > one.len() {
+                    one
+                } else {
+                    other
+                }
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Of which slots the pauses are measured.
@@ -137,6 +162,8 @@ impl Scenario for Story {
             Story::TwoOfThree => "story-two-of-three",
             Story::ThreeAndTwo => "story-three-and-two",
             Story::TwoAndTwo => "story-two-and-two",
+            Story::SetLost => "story-set-lost",
+            Story::SetCutOff => "story-set-cut-off",
             Story::OneWay => "story-one-way",
             Story::Flapping => "story-flapping",
             Story::Suspended => "story-suspended",
@@ -158,6 +185,8 @@ impl Scenario for Story {
             Story::TwoOfThree => "two of three stop for a minute",
             Story::ThreeAndTwo => "three and two do not hear each other for a minute",
             Story::TwoAndTwo => "two and two do not hear each other for a minute",
+            Story::SetLost => "two of five stop for three minutes: slots that both keep are taken by force",
+            Story::SetCutOff => "three and two do not hear each other for three minutes: force again",
             Story::OneWay => "for a minute one of five does not hear the others, which hear it",
             Story::Flapping => "one of five loses and regains the network for a minute",
             Story::Suspended => "one of five sleeps for two hours",
@@ -200,7 +229,7 @@ impl Scenario for Story {
             Box::new(checks::AllFetched::default()),
             Box::new(checks::AllCopied),
             Box::new(crawls::Over::new(Swarm::Stormy)),
-            Box::new(Cost::new(self.measures())),
+            Box::new(Cost::new(self.measures(), self.concerned())),
         ];
         always(Swarm::Stormy).into_iter().chain(more).collect()
     }

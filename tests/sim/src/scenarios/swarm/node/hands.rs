@@ -65,6 +65,7 @@ impl Machine {
                 self.write(ctx, batch, false, Writing::Nothing);
             }
             Effect::LoadSlot(slot) => {
+                ctx.log(Happened::Opened(slot));
                 let (hosts, mut untried) = self.queues.open(ctx.disk(), slot);
                 if self.flaw == Some(Flaw::ForgetsWhatWaits) {
                     untried.clear();
