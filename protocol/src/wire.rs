@@ -69,6 +69,27 @@ pub fn decode<T: Versioned>(bytes: &[u8]) -> Result<T, WireError> {
     decode_body::<T>(body)
 }
 
+/// The message in `bytes`, which may be hostile and which may have `most` of them: one that is within its own bounds,
+/// else one of a kind named `what`.
+///
+/// # Errors
+/// [`WireError`].
+pub(crate) fn decode_message<T: Versioned>(
+    bytes: &[u8],
+    most: usize,
+    what: &str,
+    is_within_bounds: impl FnOnce(&T) -> bool,
+) -> Result<T, WireError> {
+    if bytes.len() > most {
+        return Err(WireError::Body(format!("{} bytes, limit {most}", bytes.len())));
+    }
+    let message: T = decode(bytes)?;
+    match is_within_bounds(&message) {
+        true => Ok(message),
+        false => Err(WireError::Body(format!("a message about {what} out of bounds"))),
+    }
+}
+
 fn decode_body<T: Versioned>(body: &[u8]) -> Result<T, WireError> {
     if body.len() > T::LIMIT {
         return Err(WireError::Body(format!("{} bytes, limit {}", body.len(), T::LIMIT)));
@@ -86,6 +107,13 @@ fn decode_body<T: Versioned>(body: &[u8]) -> Result<T, WireError> {
         0 => Ok(value),
         more => Err(WireError::Trailing(more)),
     }
+}
+
+/// Length and digest of what travels, to pin the bytes of a version: where one of them changes, the version has to.
+#[cfg(test)]
+pub(crate) fn fingerprints(messages: impl IntoIterator<Item = Vec<u8>>) -> Vec<String> {
+    let one = |bytes: Vec<u8>| format!("{} {}", bytes.len(), &blake3::hash(&bytes).to_hex()[..16]);
+    messages.into_iter().map(one).collect()
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use anthill_protocol::key::Slot;
 
-    fn one_of_each() -> [(Message, &'static [u8]); 5] {
+    fn one_of_each() -> [(Message, &'static [u8]); 7] {
         let slot = Slot::new(7).expect("a slot");
         let answers = links::Message::Answers { session: 7, answers: Vec::new() };
         let copies = replica::Message(vec![replica::Part::Where { slot, counter: 9 }]);
@@ -95,6 +95,8 @@ mod tests {
             (Message::Replica(copies), &[3, 1, 1, 0, 7, 9]),
             (Message::Links(answers), &[4, 1, 1, 7, 0]),
             (Message::Steward(steward::Message::Release(Vec::new())), &[5, 1, 2, 0]),
+            (Message::Registry(registry::Message::Ask(Vec::new())), &[6, 1, 1, 0]),
+            (Message::Exclusion(exclusion::Message::Same { session: 7 }), &[7, 1, 2, 7]),
         ]
     }
 

@@ -169,14 +169,7 @@ impl Message {
     /// # Errors
     /// [`WireError`], also for messages over [`MAX_MESSAGE`] or with more parts than they may have.
     pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
-        if bytes.len() > MAX_MESSAGE {
-            return Err(WireError::Body(format!("{} bytes, limit {MAX_MESSAGE}", bytes.len())));
-        }
-        let message: Message = wire::decode(bytes)?;
-        match message.is_within_bounds() {
-            true => Ok(message),
-            false => Err(WireError::Body("a message about claims with too many parts".into())),
-        }
+        wire::decode_message(bytes, MAX_MESSAGE, "claims", Message::is_within_bounds)
     }
 
     pub(super) fn is_within_bounds(&self) -> bool {

@@ -67,6 +67,34 @@ fn a_record_is_read_as_it_was_written() {
     assert_eq!(decode::<Record>(&encode(&record)), Ok(record));
 }
 
+/// Version 1 of the wire: a change here is a new version.
+#[test]
+fn the_bytes_of_every_message_stay_what_they_are() {
+    let bytes = one_of_each().into_iter().flat_map(|message| match message {
+        Message::Parts(parts) => {
+            parts.into_iter().map(|part| Message::Parts(vec![part]).encode()).collect::<Vec<_>>()
+        }
+        other => vec![other.encode()],
+    });
+    assert_eq!(
+        crate::wire::fingerprints(bytes),
+        [
+            "39 f0bd49f3b9574cb6",
+            "419 edc9c771155f227d",
+            "391 d540b29c830e24ca",
+            "15 0b60e023610410a8",
+            "74 cf2a1430e55f700a",
+            "6 56f9e2c14da70f27",
+            "412 d6f46df9920b7d9a",
+            "5 00d07cd6954b2eb5",
+            "412 bf33ced9ac8a77f7",
+            "17 9e592253c6e8ac9f",
+            "13 e5ff0a122f1eb03d",
+            "6 06fc584f27ebc403",
+        ]
+    );
+}
+
 #[test]
 fn runs_that_overlap_or_leave_the_slots_are_refused() {
     let run = |first, more| Run { first: slot(first), more, counter: 1 };

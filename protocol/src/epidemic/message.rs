@@ -100,14 +100,7 @@ impl<I: Item> Message<I> {
     /// # Errors
     /// [`WireError`], also for messages over [`MAX_MESSAGE`] or with more parts than they may have.
     pub fn decode(bytes: &[u8]) -> Result<Message<I>, WireError> {
-        if bytes.len() > MAX_MESSAGE {
-            return Err(WireError::Body(format!("{} bytes, limit {MAX_MESSAGE}", bytes.len())));
-        }
-        let message: Message<I> = wire::decode(bytes)?;
-        match message.is_within_bounds() {
-            true => Ok(message),
-            false => Err(WireError::Body("a message with too many parts".into())),
-        }
+        wire::decode_message(bytes, MAX_MESSAGE, "what spreads", Message::is_within_bounds)
     }
 
     pub(crate) fn is_within_bounds(&self) -> bool {

@@ -122,14 +122,7 @@ impl Message {
     /// # Errors
     /// [`WireError`], also for messages over [`MAX_MESSAGE`] or with parts out of bounds.
     pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
-        if bytes.len() > MAX_MESSAGE {
-            return Err(WireError::Body(format!("{} bytes, limit {MAX_MESSAGE}", bytes.len())));
-        }
-        let message: Message = wire::decode(bytes)?;
-        match message.is_within_bounds() {
-            true => Ok(message),
-            false => Err(WireError::Body("a message about links out of bounds".into())),
-        }
+        wire::decode_message(bytes, MAX_MESSAGE, "links", Message::is_within_bounds)
     }
 
     /// Its name in metrics.

@@ -42,6 +42,37 @@ fn the_fullest_parts_and_answers_fit_into_a_message() {
     assert_eq!(Message::decode(&message.encode()), Ok(message));
 }
 
+/// Version 1 of the wire: a change here is a new version.
+#[test]
+fn the_bytes_of_every_message_stay_what_they_are() {
+    let slot = Slot::new(300).expect("a slot");
+    let token = Token { counter: 70, minter: PeerKey([2; 32]) };
+    let answers = [
+        Answer::Received,
+        Answer::Durable,
+        Answer::Moved { holder: PeerKey([1; 32]), token },
+        Answer::NotMine,
+        Answer::Busy { retry_ms: 300 },
+        Answer::Refused(Refusal::Full),
+    ];
+    let answers = answers.map(|answer| {
+        Message::Answers { session: 9, answers: vec![Answered { id: 300, slot, answer }] }.encode()
+    });
+    let bytes = std::iter::once(batch(vec![part(300, vec![link(3, 2)])]).encode()).chain(answers);
+    assert_eq!(
+        crate::wire::fingerprints(bytes),
+        [
+            "88 dca1c31e92acbe17",
+            "11 a1237ef00c45bbb9",
+            "11 695d94406a6ac32e",
+            "76 f95649b192e5b198",
+            "11 8c791c6789ce54d6",
+            "14 385775e6a057d196",
+            "12 d792a85bbd7d72cc",
+        ]
+    );
+}
+
 #[test]
 fn what_is_around_links_is_as_large_as_is_said() {
     let one = link(10, 10);

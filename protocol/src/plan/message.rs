@@ -82,14 +82,7 @@ impl Message {
     /// # Errors
     /// [`WireError`], also for messages over [`MAX_MESSAGE`] or with more parts than they may have.
     pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
-        if bytes.len() > MAX_MESSAGE {
-            return Err(WireError::Body(format!("{} bytes, limit {MAX_MESSAGE}", bytes.len())));
-        }
-        let message: Message = wire::decode(bytes)?;
-        match message.is_within_bounds() {
-            true => Ok(message),
-            false => Err(WireError::Body("a message of a query plan out of bounds".into())),
-        }
+        wire::decode_message(bytes, MAX_MESSAGE, "a query plan", Message::is_within_bounds)
     }
 
     fn is_within_bounds(&self) -> bool {
@@ -142,6 +135,36 @@ mod tests {
             Message::Manifests(all.collect())
         });
         prop_oneof![ask, answer, manifests]
+    }
+
+    /// Version 1 of the wire: a change here is a new version.
+    #[test]
+    fn the_bytes_of_every_message_stay_what_they_are() {
+        let some = |step| (3..900).step_by(step).filter_map(Slot::new).collect::<SlotSet>();
+        let token = Token { counter: 70, minter: PeerKey([2; 32]) };
+        let manifest = Manifest { token, seq: 300, documents: 70_000, whole: true };
+        let slot = Slot::new(300).expect("a slot");
+        let all = [
+            Message::Ask(Ask {
+                query: 9,
+                phase: 1,
+                digest: [3; 16],
+                excluded: vec![PeerKey([1; 32])],
+                slots: some(7),
+            }),
+            Message::Answer(Answer {
+                query: 9,
+                phase: 1,
+                same_view: true,
+                slots: some(14),
+                declined: some(200),
+            }),
+            Message::Manifests(vec![(slot, manifest)]),
+        ];
+        assert_eq!(
+            crate::wire::fingerprints(all.map(|message| message.encode())),
+            ["499 d58840f63725f348", "249 b557d98addf8a361", "48 e8cd9fff30399170",]
+        );
     }
 
     #[test]

@@ -36,14 +36,7 @@ impl Message {
     /// [`WireError`], also for messages that are larger, or have more parts, than they may.
     pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
         // One byte says which of the two it is.
-        if bytes.len() > MAX_MESSAGE + 1 {
-            return Err(WireError::Body(format!("{} bytes, limit {MAX_MESSAGE}", bytes.len())));
-        }
-        let message: Message = wire::decode(bytes)?;
-        match message.is_within_bounds() {
-            true => Ok(message),
-            false => Err(WireError::Body("a message about crawls with too many parts".into())),
-        }
+        wire::decode_message(bytes, MAX_MESSAGE + 1, "crawls", Message::is_within_bounds)
     }
 
     pub(super) fn is_within_bounds(&self) -> bool {

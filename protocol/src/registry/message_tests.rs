@@ -1,7 +1,7 @@
 use super::*;
 use crate::peer::{Keys, testing::Keyring};
 use crate::registry::book::Told;
-use crate::registry::record::{MAX_SEED_BYTES, Scope, Spec};
+use crate::registry::record::{Counts, MAX_SEED_BYTES, Register, Scope, Spec};
 use crate::registry::{Begun, Ended, Why};
 use crate::signed::Signed;
 use proptest::prelude::*;
@@ -34,6 +34,30 @@ fn the_largest_crawl_fits_a_message() {
     assert_eq!(wire::decode(&wire::encode(&item)), Ok(item.clone()), "strings are larger in memory");
     let message = Message::Spread(epidemic::Message::News(vec![item]));
     assert_eq!(Message::decode(&message.encode()), Ok(message));
+}
+
+/// Version 1 of the wire: a change here is a new version. What spreads does so as exclusions do, whose messages are all pinned.
+#[test]
+fn the_bytes_of_every_message_stay_what_they_are() {
+    let keys = Keyring::numbered(1);
+    let Item::Crawl(told) = crawl(vec!["http://a.test/".into()]) else { panic!("a crawl") };
+    let begun = told.begun.body().clone();
+    let register = Register {
+        crawl: begun.key(),
+        by: keys.own(),
+        generation: 3,
+        seq: 4,
+        counts: Counts::default(),
+        quiet: None,
+        agreed: None,
+    };
+    let items = vec![Item::Crawl(told), Item::Register(Box::new(Signed::sign(register, &keys).unwrap()))];
+    let one = |item| Message::Spread(epidemic::Message::News(vec![item]));
+    let all = items.into_iter().map(one).chain([Message::Ask(vec![7, 8])]);
+    assert_eq!(
+        wire::fingerprints(all.map(|message| message.encode())),
+        ["302 1eca32c093c28c67", "126 65f55586f66d8887", "5 c2d4cdd9bf40dbe7",]
+    );
 }
 
 #[test]

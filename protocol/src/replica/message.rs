@@ -210,14 +210,9 @@ impl Message {
     /// # Errors
     /// [`WireError`], also for messages over [`MAX_MESSAGE`] or with more in them than there may be.
     pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
-        if bytes.len() > MAX_MESSAGE {
-            return Err(WireError::Body(format!("{} bytes, limit {MAX_MESSAGE}", bytes.len())));
-        }
-        let message: Message = wire::decode(bytes)?;
-        match message.0.len() <= MAX_PARTS && message.0.iter().all(Part::is_within_bounds) {
-            true => Ok(message),
-            false => Err(WireError::Body("a message about copies whose parts are out of bounds".into())),
-        }
+        wire::decode_message(bytes, MAX_MESSAGE, "copies", |message: &Message| {
+            message.0.len() <= MAX_PARTS && message.0.iter().all(Part::is_within_bounds)
+        })
     }
 }
 

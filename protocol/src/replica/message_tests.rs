@@ -56,6 +56,38 @@ fn one_of_each() -> Vec<Part> {
     ]
 }
 
+/// Version 1 of the wire: a change here is a new version.
+#[test]
+fn the_bytes_of_every_message_stay_what_they_are() {
+    let bytes = one_of_each().into_iter().map(|part| Message(vec![part]).encode());
+    assert_eq!(
+        crate::wire::fingerprints(bytes),
+        [
+            "5 4e2e9905b70ed0b8",
+            "29 c596873d8679854c",
+            "5 38e8ad779404b25a",
+            "24 1dffc70de1e8881b",
+            "43 9c6a9a40f83f5209",
+            "9 3664abe1e3b863da",
+            "37 96b60b86aa477e4b",
+            "6 7568bcb67862e48a",
+            "21 c4a525c4908c9cfd",
+            "42 27e9774e78e49cfb",
+            "557 5e944e7cc8b57d69",
+            "17 e17618d62b7ce8b0",
+            "20 66d6c995aa67ebaf",
+            "12 33521a1ff99a1d54",
+            "38 ca9b78d0f250965c",
+            "11 a1519176a632cf5c",
+            "22 42ad3ee41d202579",
+            "21 02b5265cf67acd3d",
+            "42 8df96745662c8fd6",
+            "73 17480cf4af9a6787",
+            "201 46da070e93410556",
+        ]
+    );
+}
+
 #[test]
 fn what_is_said_is_understood_alone_and_together() {
     for part in one_of_each() {

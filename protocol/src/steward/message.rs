@@ -86,14 +86,7 @@ impl Message {
     /// # Errors
     /// [`WireError`], also for messages over [`MAX_MESSAGE`] or with more than [`MAX_ITEMS`].
     pub fn decode(bytes: &[u8]) -> Result<Message, WireError> {
-        if bytes.len() > MAX_MESSAGE {
-            return Err(WireError::Body(format!("{} bytes, limit {MAX_MESSAGE}", bytes.len())));
-        }
-        let message: Message = wire::decode(bytes)?;
-        match message.is_within_bounds() {
-            true => Ok(message),
-            false => Err(WireError::Body("a message about windows out of bounds".into())),
-        }
+        wire::decode_message(bytes, MAX_MESSAGE, "windows", Message::is_within_bounds)
     }
 
     /// Its name in metrics.
@@ -151,6 +144,35 @@ mod tests {
             vec(release, 0..9).prop_map(Message::Release),
             vec(moved, 0..9).prop_map(Message::Moved),
         ]
+    }
+
+    /// Version 1 of the wire: a change here is a new version.
+    #[test]
+    fn the_bytes_of_every_message_stay_what_they_are() {
+        let (address, id) = (AddressKey::V4([192, 0, 2, 1]), 300);
+        let other = AddressKey::V6([1, 2, 3, 4, 5, 6, 7, 8]);
+        let slot = Slot::new(300).expect("a slot");
+        let token = Token { counter: 70, minter: PeerKey([2; 32]) };
+        let moved = |holder: bool| {
+            Message::Moved(vec![Moved { slot, holder: holder.then_some((PeerKey([1; 32]), token)) }])
+        };
+        let all = [
+            Message::Ask(vec![Ask { address, id, delay_ms: 200, wanted: 3 }]),
+            Message::Grant(vec![Grant { address: other, id, waited_us: 1 << 20, length_us: 1 << 30 }]),
+            Message::Release(vec![Release { address, id }]),
+            moved(true),
+            moved(false),
+        ];
+        assert_eq!(
+            crate::wire::fingerprints(all.map(|message| message.encode())),
+            [
+                "13 e63f99ebe0e1464b",
+                "25 b5f774385d91f1a6",
+                "11 4ee03e1b803dba52",
+                "72 ea6ef685f2350bdd",
+                "7 d044fde1b3651fd2",
+            ]
+        );
     }
 
     #[test]

@@ -54,6 +54,28 @@ fn one_of_each() -> Vec<Message> {
     ]
 }
 
+/// Version 1 of the wire: a change here is a new version.
+#[test]
+fn the_bytes_of_every_message_stay_what_they_are() {
+    let bytes = one_of_each().iter().map(Message::encode).collect::<Vec<_>>();
+    assert_eq!(
+        crate::wire::fingerprints(bytes),
+        [
+            "37 84b4e2b0510f4b3a",
+            "420 0f208d50540965ca",
+            "43 072c51a41c98ac3a",
+            "43 c35371ce1aef4438",
+            "388 121f938c556ab373",
+            "109 2c2f55bbdbe88821",
+            "101 81f804956d8a99cd",
+            "76 283cb1dcd2a91b6a",
+            "397 414989c2d16a208a",
+            "2 089e1bd5341085e1",
+            "68 1a052d17b4ebdae2",
+        ]
+    );
+}
+
 #[test]
 fn what_is_said_is_understood() {
     for message in one_of_each() {
