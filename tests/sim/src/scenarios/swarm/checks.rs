@@ -1,6 +1,6 @@
 //! What must hold of a whole swarm that crawls.
 
-use super::node::{HOST_DELAY, IP_DELAY, Machine};
+use super::node::{ANSWER, HOST_DELAY, IP_DELAY, Machine};
 use super::{Happened, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
@@ -39,7 +39,8 @@ impl Check<Machine> for Polite {
                     if let Some((by, at, ended)) = self.hosts.get_mut(host)
                         && *by == view.actor
                     {
-                        (*at, *ended) = (view.now, true);
+                        // Who slept through the answer takes note of it late: the host was done with it then.
+                        (*at, *ended) = (view.now.min(*at + ANSWER), true);
                     }
                 }
                 Happened::Sent { host, address, url, .. } => {
@@ -55,7 +56,7 @@ impl Check<Machine> for Polite {
                             let what = format!("{url} is asked for {gap:?} after {by} did (ended: {ended})");
                             return Err(Broken::new(what, [by, view.actor]));
                         }
-                        if !ended && by != view.actor && gap < Duration::from_millis(400) && lives {
+                        if !ended && by != view.actor && gap < ANSWER && lives {
                             return Err(Broken::new(format!("{url}: {by} is not done"), [by, view.actor]));
                         }
                     }

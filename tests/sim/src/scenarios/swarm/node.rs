@@ -33,6 +33,8 @@ const FLUSH: Duration = Duration::from_secs(1);
 const EXCLUDES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(12));
 /// Between the end of a response and the next request of its host.
 pub const HOST_DELAY: Duration = Duration::from_millis(500);
+/// What a host takes for an answer at most.
+pub const ANSWER: Duration = Duration::from_millis(400);
 /// Between two requests to an address.
 pub const IP_DELAY: Duration = Duration::from_millis(100);
 

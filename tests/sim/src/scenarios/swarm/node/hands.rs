@@ -2,7 +2,7 @@
 
 use super::super::store::{self, Written};
 use super::super::{Flaw, Happened, web};
-use super::{EXCLUDES, FLUSH, KEY, Later, Machine, Writing};
+use super::{ANSWER, EXCLUDES, FLUSH, KEY, Later, Machine, Writing};
 use crate::disk::Batch;
 use crate::node::Ctx;
 use anthill_agent::io::{self as crawl, End, Made, PageFacts, Permit, PermitId, Task};
@@ -154,7 +154,7 @@ impl Machine {
         }
         let page = matches!(permit.task, Task::Entry(_));
         ctx.log(Happened::Sent { host: permit.host, address: permit.address, url: permit.url.clone(), page });
-        let at = ctx.now() + self.dice.span(Duration::from_millis(5), Duration::from_millis(400));
+        let at = ctx.now() + self.dice.span(Duration::from_millis(5), ANSWER);
         let (id, url) = (permit.id, permit.url.clone());
         self.permits.insert(id, permit);
         self.at(at, Later::Answer(id, url));
