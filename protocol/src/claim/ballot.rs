@@ -152,6 +152,10 @@ impl<K: Keys> State<K> {
         let number = self.next_round;
         let root = Root::of(&token, number);
         self.mint(now, Mint { claim, base: None, root, how: How::Forced });
+        // Whom it was to catch up with is lost, or may come back and say what it has.
+        if let Some(lead) = self.places.get_mut(&slot).and_then(|place| place.lead.as_mut()) {
+            lead.from = None;
+        }
         self.forced += 1;
         out.push(Effect::Forced(slot));
         let at = now + self.pause(slot);
