@@ -212,4 +212,6 @@ pub enum Reason {
     Compare,
     /// A view may have settled.
     Settle,
+    /// Goodbye is to be said again.
+    Farewell,
 }

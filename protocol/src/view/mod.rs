@@ -31,11 +31,12 @@
 //! counted gossip, is `probe` and `rumor` here, 350 lines.
 //!
 //! - `state`: input to effects; `own`: our record, its sequences, twins; `probe`, `detect`: who is there; `rumor`: what is told on;
-//!   `book`, `receive`: what is believed; `compare`: anti-entropy; `settle`, [`primary`]: what is agreed on; `write`, [`stored`]: the disk.
+//!   `book`, `receive`: what is believed; `compare`: anti-entropy; `settle`, [`primary`]: what is agreed on; `farewell`: the end; `write`, [`stored`]: the disk.
 
 mod book;
 mod compare;
 mod detect;
+mod farewell;
 mod io;
 pub mod message;
 mod own;

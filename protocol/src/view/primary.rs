@@ -140,6 +140,21 @@ impl Primary {
             && self.attempts.iter().all(|attempt| self.is_majority(attempt, others))
     }
 
+    /// The same, with those only who have heard that it goes.
+    pub fn goes_on_with(
+        &self,
+        own: &PeerKey,
+        heard: &BTreeSet<PeerKey>,
+        voter: impl Fn(&PeerKey) -> Voter,
+    ) -> bool {
+        let others = |peer: &PeerKey| match voter(peer) {
+            _ if peer == own => Voter::Left,
+            Voter::Live if !heard.contains(peer) => Voter::Away(Duration::ZERO),
+            seen => seen,
+        };
+        self.last.iter().chain(&self.attempts).all(|of| self.is_majority(of, others))
+    }
+
     fn is_majority(&self, of: &Electors, voter: impl Fn(&PeerKey) -> Voter) -> bool {
         let voters: Vec<(&PeerKey, Voter)> =
             of.members.iter().map(|peer| (peer, voter(peer))).filter(|(_, v)| *v != Voter::Left).collect();

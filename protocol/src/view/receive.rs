@@ -272,6 +272,11 @@ impl<K: Keys> State<K> {
 
     fn take_goodbye(&mut self, now: Instant, from: PeerKey, signed: Signed<Goodbye>, out: &mut Vec<Effect>) {
         let Goodbye { peer, incarnation } = *signed.body();
+        if from == peer {
+            // Said back: it is waited for.
+            let news = News { goodbyes: vec![signed.clone()], ..News::default() };
+            out.push(Effect::Send(from, Message::News(news)));
+        }
         if !self.book.is_news(signed.body()) {
             return;
         }

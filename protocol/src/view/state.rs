@@ -2,6 +2,7 @@
 
 use super::book::{Book, Tomb};
 use super::compare::Session;
+use super::farewell::Farewell;
 use super::io::{Config, Description, Effect, Input, Reason, Ticket};
 use super::message::{Message, News, Stand, Word};
 use super::own::Own;
@@ -22,8 +23,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Members told that this peer leaves; they tell the others.
-const TOLD_GOODBYE: usize = 32;
 /// Who was asked something lately, remembered.
 const MAX_ASKED: usize = 4_096;
 /// Bytes answered to one peer, and to all: what a newcomer to a swarm of thousands needs.
@@ -107,6 +106,8 @@ pub struct State<K> {
     pub(super) settling: Option<Electors>,
     pub(super) unwritten: BTreeSet<StoredKey>,
     pub(super) unwritten_at: Option<Instant>,
+    /// It has said goodbye, and waits until that is heard.
+    pub(super) farewell: Option<Farewell>,
     pub(super) over: bool,
 }
 
@@ -179,6 +180,7 @@ impl<K: Keys> State<K> {
             settling: None,
             unwritten: BTreeSet::new(),
             unwritten_at: None,
+            farewell: None,
             over: false,
             config,
             keys,
@@ -218,6 +220,12 @@ impl<K: Keys> State<K> {
         if self.over {
             return;
         }
+        if self.farewell.is_some() {
+            return match input {
+                Input::Received(peer, message) => self.said_back(now, peer, &message, out),
+                _ => self.say_goodbye(now, out),
+            };
+        }
         if let Some((at, _)) = self.deadline()
             && now > at + self.config.lag
         {
@@ -245,11 +253,11 @@ impl<K: Keys> State<K> {
                 Err(error) => out.push(Effect::Refused(error)),
             },
             Input::Refound => self.refound(now),
-            Input::Leave => self.leave(out),
+            Input::Leave => self.leave(now, out),
             Input::Persisted(ticket) => self.persisted(now, ticket, out),
             Input::NotPersisted(ticket) => self.not_persisted(now, ticket),
         }
-        if !self.over {
+        if !self.over && self.farewell.is_none() {
             self.act(now, out);
         }
     }
@@ -258,6 +266,9 @@ impl<K: Keys> State<K> {
     pub fn deadline(&self) -> Option<(Instant, Reason)> {
         if self.over {
             return None;
+        }
+        if let Some(at) = self.farewell_at() {
+            return Some((at, Reason::Farewell));
         }
         let always = [(self.publish_at, Reason::Publish), (self.own_write_at, Reason::Write)];
         let if_ready = || {
@@ -335,22 +346,20 @@ impl<K: Keys> State<K> {
 
     /// Whether the others can go on without this peer: there are none, or none that were heard of for as long as makes a
     /// survivor, or they are primary when it has said goodbye. Until a view has settled to which they belong, they are not.
+    /// Where all that are there leave as well, and others may come back, these are waited for: somebody has to have the copies.
     pub fn can_be_spared(&self, now: Instant) -> bool {
         let own = self.own.peer();
+        let after = self.config.survivor_after;
+        let returns = |peer: &PeerKey| matches!(self.voter(now, peer), Voter::Away(since) if since < after);
+        let others: Vec<&PeerKey> =
+            self.view.members().map(|(peer, _)| peer).filter(|peer| **peer != own).collect();
+        let heirs = others.iter().any(|peer| self.view.stays(peer));
+        if !heirs && others.iter().any(|peer| returns(peer)) {
+            return false;
+        }
         let gone = |peer: &PeerKey| matches!(self.voter(now, peer), Voter::Away(since) if since >= self.config.survivor_after);
         let alone = self.view.members().all(|(peer, _)| *peer == own || gone(peer));
         alone || self.primary.goes_on_without(&own, |peer| self.voter(now, peer))
-    }
-
-    fn leave(&mut self, out: &mut Vec<Effect>) {
-        if let Some(goodbye) = self.own.goodbye(&self.keys) {
-            let news = News { goodbyes: vec![goodbye], ..News::default() };
-            for peer in self.pick(TOLD_GOODBYE, |_| true) {
-                out.push(Effect::Send(peer, Message::News(news.clone())));
-            }
-        }
-        self.over = true;
-        out.push(Effect::Left);
     }
 
     /// What this peer says of itself with a probe.

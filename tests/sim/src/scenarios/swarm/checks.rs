@@ -212,6 +212,8 @@ pub(super) struct Once {
     strict: bool,
     /// By whom each page was asked for last, and as which process.
     fetched: BTreeMap<UrlId, (NodeId, u32)>,
+    /// How often.
+    times: BTreeMap<UrlId, usize>,
     /// What was there when a slot was opened.
     kept: BTreeSet<UrlId>,
     forced: BTreeSet<Slot>,
@@ -221,7 +223,8 @@ pub(super) struct Once {
 impl Once {
     pub fn new(strict: bool) -> Once {
         let pages = web::all().map(|page| page.id).collect();
-        Once { strict, fetched: BTreeMap::new(), kept: BTreeSet::new(), forced: BTreeSet::new(), pages }
+        let (fetched, times) = (BTreeMap::new(), BTreeMap::new());
+        Once { strict, fetched, times, kept: BTreeSet::new(), forced: BTreeSet::new(), pages }
     }
 
     fn opened(&mut self, view: &View<'_, Machine>, slot: Slot) {
@@ -234,7 +237,9 @@ impl Once {
         let here = self.pages.iter().filter(|page| page.slot() == slot);
         for page in here {
             let have = keepers.iter().filter(|machine| store::is_done(machine.disk, page)).count();
-            match have >= mint.claim.majority() {
+            // Each that asked for it may have it by itself, and have lost the slot before anybody copied it.
+            let alone = self.times.get(page).map_or(0, |times| times.saturating_sub(1));
+            match have >= mint.claim.majority() + alone {
                 true => _ = self.kept.insert(*page),
                 false => _ = self.fetched.remove(page),
             }
@@ -245,6 +250,7 @@ impl Once {
         let id = web::found(url).id;
         let by = (view.actor, view.machine(view.actor).map_or(0, |machine| machine.incarnation));
         let before = self.fetched.insert(id, by);
+        *self.times.entry(id).or_default() += 1;
         if self.strict && before.is_some() {
             return Err(Broken::new(format!("{url} is fetched again"), [view.actor]));
         }

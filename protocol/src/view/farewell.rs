@@ -1,0 +1,104 @@
+//! The end of a peer that leaves: its goodbye is said again until enough have heard it.
+//!
+//! A goodbye that is lost leaves somebody who seems to be cut off, whose vote the others may need. So each that hears it from the
+//! leaver says it back, and the leaver goes when all that live have done so, or after a while when those that did are primary by
+//! themselves; who hears nothing back goes at last without.
+
+use super::io::Effect;
+use super::message::{Message, News};
+use super::state::State;
+use super::statement::Goodbye;
+use crate::peer::{Keys, PeerKey};
+use crate::signed::Signed;
+use crate::time::Instant;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Members told in one round; they tell the others.
+const TOLD: usize = 32;
+/// From one round to the next: some times the way there and back.
+const ROUND: Duration = Duration::from_millis(500);
+/// Those that live and have not answered so long are not waited for, if the others are enough.
+const ENOUGH: Duration = Duration::from_secs(3);
+/// So long at most, where nobody stops this peer before.
+const LAST: Duration = Duration::from_secs(60);
+
+/// A goodbye under way.
+#[derive(Debug)]
+pub(super) struct Farewell {
+    goodbye: Signed<Goodbye>,
+    since: Instant,
+    next: Instant,
+    heard: BTreeSet<PeerKey>,
+}
+
+impl<K: Keys> State<K> {
+    /// Begins to say goodbye.
+    pub(super) fn leave(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.farewell.is_some() {
+            return;
+        }
+        match self.own.goodbye(&self.keys) {
+            Some(goodbye) => {
+                let heard = BTreeSet::new();
+                self.farewell = Some(Farewell { goodbye, since: now, next: now, heard });
+                self.say_goodbye(now, out);
+            }
+            // Nobody knows this peer yet.
+            None => self.end(out),
+        }
+    }
+
+    /// Another has said back what this peer said, or has nothing to say to one that leaves.
+    pub(super) fn said_back(
+        &mut self,
+        now: Instant,
+        from: PeerKey,
+        message: &Message,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(farewell) = &mut self.farewell else { return };
+        if let Message::News(news) = message
+            && news.goodbyes.iter().any(|goodbye| goodbye.body() == farewell.goodbye.body())
+        {
+            farewell.heard.insert(from);
+        }
+        self.go_if_heard(now, out);
+    }
+
+    /// Says it again to those that have not answered, when it is time.
+    pub(super) fn say_goodbye(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        self.go_if_heard(now, out);
+        let Some(farewell) = self.farewell.as_mut().filter(|farewell| farewell.next <= now) else { return };
+        farewell.next = now + ROUND;
+        let (heard, goodbye) = (farewell.heard.clone(), farewell.goodbye.clone());
+        for peer in self.pick(TOLD, |peer| !heard.contains(peer)) {
+            let news = News { goodbyes: vec![goodbye.clone()], ..News::default() };
+            out.push(Effect::Send(peer, Message::News(news)));
+        }
+    }
+
+    fn go_if_heard(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        let Some(farewell) = &self.farewell else { return };
+        let (own, heard) = (self.own.peer(), &farewell.heard);
+        let others = || self.view.members().map(|(peer, _)| peer).filter(|peer| **peer != own);
+        let all = others().all(|peer| heard.contains(peer) || !self.view.is_live(peer));
+        let waited = now.since(farewell.since);
+        let enough = || self.primary.goes_on_with(&own, heard, |peer| self.voter(now, peer));
+        let alone = others().next().is_none();
+        if alone || all && (waited >= ENOUGH || enough()) || waited >= ENOUGH && enough() || waited >= LAST {
+            self.end(out);
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<Effect>) {
+        self.farewell = None;
+        self.over = true;
+        out.push(Effect::Left);
+    }
+
+    /// When the next round is.
+    pub(super) fn farewell_at(&self) -> Option<Instant> {
+        self.farewell.as_ref().map(|farewell| farewell.next)
+    }
+}
