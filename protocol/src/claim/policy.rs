@@ -164,6 +164,12 @@ impl<K: Keys> State<K> {
     fn steer(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
         let Some(view) = self.view.clone() else { return };
         let Some(lead) = self.places.get(&slot).and_then(|place| place.lead.as_ref()) else { return };
+        if lead.from.is_some_and(|(peer, _)| !view.is_live(&peer)) {
+            // What it has alone was never durable. The others are asked again how far they are.
+            self.attempt(now, slot, out);
+            let at = now + self.pause(slot);
+            return self.plan(slot, at);
+        }
         if let Some(to) = lead.drain {
             if !view.stays(&to) {
                 self.undrain(slot, out);

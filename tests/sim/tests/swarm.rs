@@ -72,7 +72,9 @@ fn what_stormy_swarms_found_stays_mended() {
     // for a wrong one. 1563: a new holder asked a host too soon, by the clock of the one before. Pages that most had were
     // fetched again: 3303, by who minted its claim twice before it had caught up; 3606, by who was given a slot while it was
     // cut off and had missed the last changes. 3056, 3075: a seed was admitted again by its own crawl after a restart. 3568: an
-    // entry that others had at another level waited twice.
+    // entry that others had at another level waited twice. 30006: who took a slot by force waited for one that had left.
+    // 34276: all that were there left while others were cut off, and gave their slots to nobody. 36228: goodbyes were lost, and
+    // those who stayed were half. 39568: a holder waited for what somebody alone had who had left.
     for seed in [
         1, 16, 22, 43, 69, 80, 83, 137, 235, 379, 619, 659, 1184, 1563, 1596, 2247, 3056, 3075, 3303, 3568,
         3606,
