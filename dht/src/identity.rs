@@ -77,6 +77,11 @@ impl Identity {
         Ok(Identity { keypair })
     }
 
+    /// The key pair, to sign with.
+    pub fn keypair(&self) -> Keypair {
+        self.keypair.clone()
+    }
+
     /// The name.
     pub fn peer_id(&self) -> PeerId {
         self.keypair.public().to_peer_id()

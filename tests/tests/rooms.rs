@@ -78,9 +78,13 @@ fn doors_open_in_one_direction() {
 #[test]
 fn each_hand_is_known_to_one_room_alone() {
     let root = root();
-    for (library, owner) in
-        [("rocksdb", "node"), ("tantivy", "index"), ("html5gum", "crawler"), ("scraper", "crawler")]
-    {
+    for (library, owner) in [
+        ("rocksdb", "node"),
+        ("tantivy", "index"),
+        ("html5gum", "crawler"),
+        ("scraper", "crawler"),
+        ("libp2p", "dht"),
+    ] {
         let users: Vec<_> = ["protocol", "crawler", "agent", "dht", "index", "node", "cli"]
             .into_iter()
             .filter(|room| {
