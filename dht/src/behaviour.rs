@@ -179,7 +179,7 @@ pub(crate) fn swarm(
             .build(),
         Some(key) => builder
             .with_other_transport(|keys: &Keypair| {
-                let shared = pnet::PnetConfig::new(pnet::PreSharedKey::new(key));
+                let shared = pnet::PnetConfig::new(pnet::PreSharedKey::new(key.0));
                 let noise = noise::Config::new(keys)?;
                 let transport = tcp::tokio::Transport::new(streams())
                     .and_then(move |stream, _| shared.handshake(stream))

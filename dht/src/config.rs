@@ -1,5 +1,6 @@
 //! What a peer is told about the network before it starts.
 
+use crate::shared::SharedKey;
 use libp2p::{Multiaddr, PeerId};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +18,7 @@ pub struct Config {
     /// Where to find others at first: addresses that end in `/p2p/NAME`.
     pub bootstrap: Vec<Multiaddr>,
     /// A key that all peers of a private swarm share. With it only TCP is used: QUIC knows no such keys.
-    pub shared_key: Option<[u8; 32]>,
+    pub shared_key: Option<SharedKey>,
     /// To look for others on the local network, by multicast.
     pub lan: bool,
     /// To ask the router for a way in.

@@ -1,7 +1,7 @@
 //! Real networks on loopback: peers find each other, talk, and are lost.
 
 use anthill_dht::{
-    Config, Event, Handle, Identity, Incoming, Lane, Multiaddr, PeerId, Reach, Unsent, Verdict,
+    Config, Event, Handle, Identity, Incoming, Lane, Multiaddr, PeerId, Reach, SharedKey, Unsent, Verdict,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -138,7 +138,7 @@ async fn who_is_of_another_swarm_is_nobody() {
 
 #[tokio::test]
 async fn a_shared_key_keeps_strangers_out_and_quic_off() {
-    let private = |key: u8| Config { shared_key: Some([key; 32]), ..config("private") };
+    let private = |key: u8| Config { shared_key: Some(SharedKey([key; 32])), ..config("private") };
     let mut one = start(private(1)).await;
     let mut friend = joined(private(1), &[&one]).await;
     one.up(friend.me()).await;
