@@ -131,7 +131,7 @@ pub struct Peer<K> {
     leaving: bool,
     goodbye: bool,
     /// Before that it has said for the last time how crawls stand here.
-    last_word: bool,
+    last_word: Option<u64>,
     now: Instant,
     outbox: Vec<Effect>,
 }
@@ -218,7 +218,7 @@ impl<K: Keys + Clone> Peer<K> {
             commits: VecDeque::new(),
             leaving: false,
             goodbye: false,
-            last_word: false,
+            last_word: None,
             now,
             outbox: Vec::new(),
             config,

@@ -553,10 +553,16 @@ impl<K: Keys + Clone> Peer<K> {
         let ready = self.crawl.rights().claims.left()
             && (alone || self.links.behind() == 0)
             && self.view.can_be_spared(self.now);
-        if ready && !std::mem::replace(&mut self.last_word, true) {
+        // What was in flight when the slots went may have been counted since.
+        let activity = self.crawl.crawls().map(|view| view.activity).fold(0, u64::wrapping_add);
+        if ready && self.last_word.replace(activity) != Some(activity) {
             self.report();
         }
-        ready && self.census.registry.is_told()
+        let told = alone || self.census.registry.is_told();
+        if ready && !told {
+            self.census.registry.hurry(self.now);
+        }
+        ready && told
     }
 
     /// Stewards are told of leases that were renewed.

@@ -95,7 +95,8 @@ impl<N> Index<N> {
         (0..=u8::MAX).map(|number| self.bucket(number)).collect()
     }
 
-    fn bucket(&mut self, number: u8) -> Bucket {
+    /// The state of one bucket.
+    pub(crate) fn bucket(&mut self, number: u8) -> Bucket {
         if let Some(known) = self.buckets[usize::from(number)] {
             return known;
         }

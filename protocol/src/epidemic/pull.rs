@@ -42,6 +42,8 @@ enum Question {
 pub(crate) struct Pull {
     pub(super) peer: PeerKey,
     session: u64,
+    /// What was asked about.
+    pub(super) root: Digest,
     /// Until the root is answered.
     opening: bool,
     asked: BTreeMap<u16, Question>,
@@ -70,6 +72,7 @@ impl Pull {
         let pull = Pull {
             peer,
             session,
+            root,
             opening: true,
             asked: BTreeMap::new(),
             requests: 0,

@@ -45,6 +45,8 @@ pub struct State<B: Book, K> {
     ahead: Option<PeerKey>,
     /// Whether a comparison was finished since there were peers.
     compared: bool,
+    /// What was said here, and is not known to be known to another yet: as many as are gossiped.
+    unshared: BTreeSet<ItemKey>,
     /// The root of whom the last one differed from and got nothing: what differs there cannot be had.
     futile: Option<Digest>,
     pub(crate) failures: u32,
@@ -87,6 +89,7 @@ impl<B: Book, K: Keys> State<B, K> {
             pull: None,
             ahead: None,
             compared: false,
+            unshared: BTreeSet::new(),
             futile: None,
             failures: 0,
             unwanted: BTreeSet::new(),
@@ -137,9 +140,14 @@ impl<B: Book, K: Keys> State<B, K> {
         }
     }
 
-    /// Whether all that is new here has been gossiped.
+    /// Whether all that was said here is known to another.
     pub fn is_told(&self) -> bool {
-        self.news.is_empty()
+        self.news.is_empty() && self.unshared.is_empty()
+    }
+
+    /// Compares with another soon: what was gossiped may have been lost.
+    pub fn hurry(&mut self, now: Instant) {
+        self.compare_at = self.compare_at.min(now + self.config.pause);
     }
 
     /// When [`Input::Tick`] is wanted, and why.
@@ -303,8 +311,17 @@ impl<B: Book, K: Keys> State<B, K> {
         out: &mut Vec<EffectOf<B>>,
     ) -> Result<(), Fault> {
         match message {
-            Message::Same { .. } => pull.same(),
+            Message::Same { .. } => {
+                // As it was when the question was asked.
+                if pull.root == self.book.index_mut().root() {
+                    self.unshared.clear();
+                }
+                pull.same();
+            }
             Message::Buckets { buckets, .. } => {
+                let index = self.book.index_mut();
+                self.unshared
+                    .retain(|key| buckets.get(usize::from(key.0[0])) != Some(&index.bucket(key.0[0])));
                 pull.buckets(now, self.book.index_mut(), &buckets);
                 self.futile = Some(root_of(&buckets));
             }
@@ -395,6 +412,7 @@ impl<B: Book, K: Keys> State<B, K> {
     /// Takes what is said here, and tells others.
     fn local(&mut self, now: Instant, item: B::Item, out: &mut Vec<EffectOf<B>>) {
         let (name, told) = (B::name_of(&item), item.clone());
+        let key = B::key(&name);
         let mut changed = Vec::new();
         let refused = match B::verify(item, &self.keys) {
             Err(why) => Some(Refused::Statement(why)),
@@ -409,6 +427,9 @@ impl<B: Book, K: Keys> State<B, K> {
         }
         if !changed.is_empty() {
             out.push(Effect::Changed(changed));
+            if self.unshared.len() < MAX_NEWS {
+                self.unshared.insert(key);
+            }
             if self.news.len() < MAX_NEWS {
                 self.news.push_back(told);
                 self.news_at.get_or_insert(now + self.config.gossip_delay);

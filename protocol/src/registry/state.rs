@@ -107,9 +107,14 @@ impl<K: Keys + Clone> State<K> {
         self.totals(crawl).counts.fetched.saturating_sub(said).saturating_add(own)
     }
 
-    /// Whether others were told all that is new here.
+    /// Whether another knows all that was said here.
     pub fn is_told(&self) -> bool {
         self.spread.is_told()
+    }
+
+    /// Compares with another soon.
+    pub fn hurry(&mut self, now: Instant) {
+        self.spread.hurry(now);
     }
 
     /// When it wants to be called, and why.

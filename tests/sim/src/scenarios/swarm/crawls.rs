@@ -83,7 +83,15 @@ impl Check<Machine> for Over {
             let expected = self.sent.iter().filter(stays).count() as u64;
             let right = if self.calm { fetched == expected } else { fetched >= expected };
             if !right {
-                let what = format!("{id} says that {fetched} pages were fetched, not {expected}");
+                let told = registry
+                    .book()
+                    .registers(&key)
+                    .map(|told| format!("{} since {}: {:?}", told.by, told.generation, told.counts));
+                let told: Vec<String> = told.collect();
+                let what = format!(
+                    "{id} says that {fetched} pages were fetched, not {expected}:\n{}",
+                    told.join("\n")
+                );
                 return Err(Broken::new(what, [id]));
             }
             if registry.over(&key).is_none_or(|over| self.calm && over.away > 0) {
