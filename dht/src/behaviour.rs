@@ -32,7 +32,7 @@ pub(crate) type Book = libp2p_peer_store::memory_store::MemoryStore<()>;
 /// Peers whose addresses are remembered; of more, who was not heard of for longest is forgotten.
 const BOOK: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 /// Addresses of one peer.
-pub(crate) const ADDRESSES: NonZeroUsize = NonZeroUsize::new(8).expect("not zero");
+const ADDRESSES: NonZeroUsize = NonZeroUsize::new(8).expect("not zero");
 
 /// Everything at once.
 #[derive(NetworkBehaviour)]

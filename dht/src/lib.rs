@@ -10,6 +10,7 @@
 mod behaviour;
 mod config;
 mod frame;
+mod handle;
 pub mod identity;
 pub mod invite;
 mod lane;
@@ -20,10 +21,11 @@ mod status;
 mod way;
 
 pub use config::{BadName, Config, Limits, MAX_SWARM_NAME};
+pub use handle::{Event, Handle, Incoming, Ticket, Verdict};
 pub use identity::{Identity, IdentityError};
 pub use invite::{Invite, NoInvite};
 pub use lane::{Lane, Unsent};
 pub use libp2p::{Multiaddr, PeerId};
-pub use net::{Event, Handle, Incoming, NetError, Ticket, Verdict, start};
+pub use net::{NetError, start};
 pub use shared::{NoKey, SharedKey};
 pub use status::{Reach, Status, Tally};

@@ -69,11 +69,11 @@ pub fn decode<T: Versioned>(bytes: &[u8]) -> Result<T, WireError> {
     decode_body::<T>(body)
 }
 
-/// The message in `bytes`, which may be hostile and which may have `most` of them: one that is within its own bounds,
-/// else one of a kind named `what`.
+/// The message in `bytes`, which may be hostile, if there are at most `most` of them and it is within the bounds of its kind;
+/// `what` names that in the error.
 ///
 /// # Errors
-/// [`WireError`].
+/// [`WireError`], before anything is decoded if it is for the length.
 pub(crate) fn decode_message<T: Versioned>(
     bytes: &[u8],
     most: usize,

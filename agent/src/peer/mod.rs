@@ -130,7 +130,7 @@ pub struct Peer<K> {
     description: view::Description,
     leaving: bool,
     goodbye: bool,
-    /// Before that it has said for the last time how crawls stand here.
+    /// The activity of all crawls when it said last, before that, how they stand here.
     last_word: Option<u64>,
     now: Instant,
     outbox: Vec<Effect>,

@@ -1,8 +1,8 @@
 //! The end of a peer that leaves: its goodbye is said again until enough have heard it.
 //!
 //! A goodbye that is lost leaves somebody who seems to be cut off, whose vote the others may need. So each that hears it from the
-//! leaver says it back, and the leaver goes when all that live have done so, or after a while when those that did are primary by
-//! themselves; who hears nothing back goes at last without.
+//! leaver says it back, and the leaver goes when two of three hold: all that live have done so; those that did are primary by
+//! themselves; some seconds are over. Who hears nothing back goes at last without.
 
 use super::io::Effect;
 use super::message::{Message, News};
@@ -18,7 +18,7 @@ use std::time::Duration;
 const TOLD: usize = 32;
 /// From one round to the next: some times the way there and back.
 const ROUND: Duration = Duration::from_millis(500);
-/// Those that live and have not answered so long are not waited for, if the others are enough.
+/// After this all, or enough, will do: not both.
 const ENOUGH: Duration = Duration::from_secs(3);
 /// So long at most, where nobody stops this peer before.
 const LAST: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ impl<K: Keys> State<K> {
         }
     }
 
-    /// Another has said back what this peer said, or has nothing to say to one that leaves.
+    /// A message came: that another has said goodbye back is all that still matters.
     pub(super) fn said_back(
         &mut self,
         now: Instant,
@@ -84,9 +84,10 @@ impl<K: Keys> State<K> {
         let others = || self.view.members().map(|(peer, _)| peer).filter(|peer| **peer != own);
         let all = others().all(|peer| heard.contains(peer) || !self.view.is_live(peer));
         let waited = now.since(farewell.since);
-        let enough = || self.primary.goes_on_with(&own, heard, |peer| self.voter(now, peer));
+        let enough = self.primary.goes_on_with(&own, heard, |peer| self.voter(now, peer));
+        let reasons = [all, enough, waited >= ENOUGH].into_iter().filter(|reason| *reason).count();
         let alone = others().next().is_none();
-        if alone || all && (waited >= ENOUGH || enough()) || waited >= ENOUGH && enough() || waited >= LAST {
+        if alone || reasons >= 2 || waited >= LAST {
             self.end(out);
         }
     }

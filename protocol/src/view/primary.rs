@@ -130,14 +130,11 @@ impl Primary {
     /// them then.
     pub fn goes_on_without(&self, own: &PeerKey, voter: impl Fn(&PeerKey) -> Voter) -> bool {
         let Some(last) = &self.last else { return false };
-        let others = |peer: &PeerKey| if peer == own { Voter::Left } else { voter(peer) };
-        let sharing = |peer: &PeerKey| match others(peer) {
-            Voter::Live if !self.shared.contains(peer) => Voter::Away(Duration::ZERO),
-            seen => seen,
-        };
         self.behind.is_none()
-            && self.is_majority(last, sharing)
-            && self.attempts.iter().all(|attempt| self.is_majority(attempt, others))
+            && self.is_majority(last, among(own, &self.shared, &voter))
+            && self.attempts.iter().all(|attempt| {
+                self.is_majority(attempt, |peer| if peer == own { Voter::Left } else { voter(peer) })
+            })
     }
 
     /// The same, with those only who have heard that it goes.
@@ -147,12 +144,7 @@ impl Primary {
         heard: &BTreeSet<PeerKey>,
         voter: impl Fn(&PeerKey) -> Voter,
     ) -> bool {
-        let others = |peer: &PeerKey| match voter(peer) {
-            _ if peer == own => Voter::Left,
-            Voter::Live if !heard.contains(peer) => Voter::Away(Duration::ZERO),
-            seen => seen,
-        };
-        self.last.iter().chain(&self.attempts).all(|of| self.is_majority(of, others))
+        self.last.iter().chain(&self.attempts).all(|of| self.is_majority(of, among(own, heard, &voter)))
     }
 
     fn is_majority(&self, of: &Electors, voter: impl Fn(&PeerKey) -> Voter) -> bool {
@@ -277,6 +269,19 @@ impl Primary {
     /// The settled view that the operator says: whoever is in it.
     pub fn refounded(&self, members: Vec<PeerKey>) -> Electors {
         Electors { number: self.last.as_ref().map_or(0, |last| last.number) + 1, members }
+    }
+}
+
+/// Voters as they are when `own` has left, and of those that live only these count.
+fn among(
+    own: &PeerKey,
+    these: &BTreeSet<PeerKey>,
+    voter: impl Fn(&PeerKey) -> Voter,
+) -> impl Fn(&PeerKey) -> Voter {
+    move |peer| match voter(peer) {
+        _ if peer == own => Voter::Left,
+        Voter::Live if !these.contains(peer) => Voter::Away(Duration::ZERO),
+        seen => seen,
     }
 }
 

@@ -256,6 +256,50 @@ fn who_left_is_gone_at_once_and_comes_back_only_by_a_later_record() {
 }
 
 #[test]
+fn goodbye_is_said_until_it_is_said_back_and_not_for_ever() {
+    let said = |bench: &Bench| -> Vec<News> {
+        let goodbye = |effect: &Effect| match effect {
+            Effect::Send(_, Message::News(news)) if !news.goodbyes.is_empty() => Some(news.clone()),
+            _ => None,
+        };
+        bench.out.iter().filter_map(goodbye).collect()
+    };
+    let left = |bench: &Bench| bench.out.iter().any(|effect| matches!(effect, Effect::Left));
+    let leaving = || {
+        let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+        bench.meet(1..=2);
+        bench.run(s(30));
+        bench.out.clear();
+        bench.tell(Input::Leave);
+        bench
+    };
+    // Nobody answers: it is said again, and at last it goes.
+    let mut unheard = leaving();
+    unheard.run(s(2));
+    assert!(said(&unheard).len() > 2 && !left(&unheard) && unheard.state.takes_part());
+    unheard.run(s(70));
+    assert!(left(&unheard) && !unheard.state.takes_part());
+    // Both say it back: it goes soon.
+    let mut heard = leaving();
+    let goodbye = said(&heard).pop().expect("it is said");
+    for n in 1..=2 {
+        heard.news(n, goodbye.clone());
+    }
+    heard.run(s(4));
+    assert!(left(&heard));
+    // Who hears it from the leaver says it back, each time.
+    let mut other = Bench::start(3, true, BTreeMap::new(), START);
+    other.meet([0]);
+    for _ in 0..2 {
+        other.out.clear();
+        other.news(0, goodbye.clone());
+        assert!(
+            other.out.contains(&Effect::Send(Keyring::numbered(0).own(), Message::News(goodbye.clone())))
+        );
+    }
+}
+
+#[test]
 fn a_restart_goes_on_behind_all_that_may_have_been_said_and_an_empty_disk_is_another_generation() {
     let mut bench = Bench::start(0, true, BTreeMap::new(), START);
     let first = Incarnation::of(bench.state.own());
