@@ -49,6 +49,8 @@ pub struct Offer {
     pub from: Option<UrlId>,
     /// How it was found.
     pub by: Found,
+    /// The link's text, of one that another peer offers; empty where it was found here, since who made the page has it.
+    pub anchor: String,
 }
 
 /// How a link was found.
@@ -116,7 +118,8 @@ impl Door<'_> {
         }
         let depth = source.depth.saturating_add(u16::from(!link.sitemap));
         let by = Found::Link { site: source.site, sitemap: source.sitemap };
-        self.offer(Offer { link, crawl: source.crawl, depth, hops: 0, from: source.id, by }, full)
+        let (crawl, from, anchor) = (source.crawl, source.id, String::new());
+        self.offer(Offer { link, crawl, depth, hops: 0, from, by, anchor }, full)
     }
 
     /// What another peer offers of a slot that is this peer's.
@@ -169,13 +172,14 @@ impl Door<'_> {
             self.crawls.extend(entry.crawl, &target);
         }
         let (crawl, depth, hops) = (entry.crawl, entry.depth, entry.hops.saturating_add(1));
-        let by = Found::Redirect;
-        self.offer(Offer { link: target, crawl, depth, hops, from: Some(id), by }, &mut None)
+        let (by, anchor) = (Found::Redirect, String::new());
+        self.offer(Offer { link: target, crawl, depth, hops, from: Some(id), by, anchor }, &mut None)
     }
 
     /// A seed: wanted even if it was seen.
     pub fn seed(&mut self, crawl: CrawlId, seed: FoundLink) -> Option<Admission> {
-        let offer = Offer { link: seed, crawl, depth: 0, hops: 0, from: None, by: Found::Seed };
+        let (by, anchor) = (Found::Seed, String::new());
+        let offer = Offer { link: seed, crawl, depth: 0, hops: 0, from: None, by, anchor };
         self.offer(offer, &mut None)
     }
 
@@ -186,7 +190,7 @@ impl Door<'_> {
     }
 
     fn admission(&self, offer: Offer) -> Admission {
-        let Offer { link, crawl, depth, hops, from, by } = offer;
+        let Offer { link, crawl, depth, hops, from, by, .. } = offer;
         let level = match by {
             _ if link.sitemap => LEVEL_FIRST,
             Found::Seed | Found::Redirect => LEVEL_FIRST,

@@ -3,7 +3,9 @@
 use crate::admission::Door;
 use crate::completion::{Desk, Fate};
 use crate::crawls::{CrawlView, Crawls};
-use crate::io::{Admission, Commit, CrawlSpec, Effect, Gain, Input, Permit, Reason, StoredHost, Task};
+use crate::io::{
+    Admission, Commit, CrawlSpec, Effect, Found, Gain, Input, Linked, Offer, Permit, Reason, StoredHost, Task,
+};
 use crate::ledger::{About, Ledger, Open};
 use crate::rights::{Alone, Right, Rights, Waiters};
 use anthill_crawler::exclusion::{self, Exclusions};
@@ -201,9 +203,10 @@ impl<R: Rights> Agent<R> {
                 self.gained(gained, false, outbox);
             }
             Input::Offered(ticket, offers) => {
+                let linked = offers.iter().filter_map(linked).collect();
                 let admit = self.door().offered(offers);
                 let rest = self.admit_in_chunks(admit, outbox);
-                let commit = Commit { admit: rest, ..Commit::default() };
+                let commit = Commit { admit: rest, linked, ..Commit::default() };
                 self.commit_for(Some(ticket), commit, None, [None, None], outbox);
             }
             Input::Granted(rights) => {
@@ -510,6 +513,17 @@ impl<R: Rights> Agent<R> {
             rng: &mut self.rng,
             now: self.now,
         }
+    }
+}
+
+/// What an offered link is worth to its target: those of its own site are nothing.
+fn linked(offer: &Offer) -> Option<Linked> {
+    let target = offer.link.id;
+    match offer.by {
+        Found::Link { site, sitemap: false } if site != target.site() => {
+            Some(Linked { target, from: site, anchor: offer.anchor.clone() })
+        }
+        _ => None,
     }
 }
 

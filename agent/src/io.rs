@@ -294,6 +294,17 @@ pub struct Admission {
     pub entry: QueueEntry,
 }
 
+/// A link that counts for its target's standing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Linked {
+    /// Where it leads.
+    pub target: UrlId,
+    /// The site it is on.
+    pub from: SiteId,
+    /// Its text, empty if none.
+    pub anchor: String,
+}
+
 /// What is to be done about a page in the index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IndexAction {
@@ -326,6 +337,8 @@ pub struct Commit {
     pub admit: Vec<Admission>,
     /// Links that other peers are to be offered: to be logged.
     pub offers: Vec<Offer>,
+    /// Links from other sites that other peers found: they count for where they lead, also where that is known.
+    pub linked: Vec<Linked>,
     /// An entry to come back at a time.
     pub schedule: Option<(Instant, UrlId, HostId, u8, QueueEntry)>,
     /// Host records that changed, whole: `admitted` is counted here, from what was gained.

@@ -23,6 +23,12 @@ pub enum Command {
     Search(crate::search::Args),
     /// Show what a node does
     Status(crate::status::Args),
+    /// List the peers of the swarm
+    Peers(crate::peers::Args),
+    /// Print a link by which others join the swarm
+    Invite(crate::invite::Args),
+    /// Start a peer of the swarm that an invitation is to
+    Join(crate::join::Args),
     /// Show a site: who answers for it, delays, robots.txt, numbers
     Site(crate::site::Args),
     /// Show the life of a URL: its state, why it waits, every attempt
@@ -75,7 +81,12 @@ mod tests {
             "crawl http://a.test/ http://b.test/ --depth 1 --max-pages 2 --max-sites 3 --max-time 1h --scope prefix \
              --wait --strict --json --node http://127.0.0.1:1",
             "search ants -n 5 --offset 10 --require-full --json",
+            "node --listen /ip4/127.0.0.1/tcp/1 --bootstrap /ip4/127.0.0.1/tcp/2 --swarm s --swarm-key f",
             "status --json",
+            "status --swarm --json",
+            "peers --json",
+            "invite",
+            "join anthill:ants --data d",
             "site a.test --json",
             "explain http://a.test/ --json",
             "lexicon ants --json",
@@ -122,7 +133,6 @@ mod tests {
             "import warc",
             "completions tcsh",
             "bench --pages 10 frontier",
-            "node --listen /ip4/127.0.0.1/tcp/1",
         ] {
             assert_eq!(parse(line).expect_err(line).exit_code(), 2, "{line}");
         }

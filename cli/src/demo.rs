@@ -23,6 +23,7 @@ pub fn is_wanted(settings: &Settings) -> bool {
         && settings.contact.is_none()
         && settings.resolve.is_empty()
         && !settings.allow_private
+        && settings.bootstrap.is_empty()
 }
 
 /// Serves the web on loopback, and sets seeds and addresses to it.
@@ -94,6 +95,7 @@ mod tests {
             Settings { contact: Some("a@b.test".to_owned()), ..nothing.clone() },
             Settings { resolve: vec!["*.test=127.0.0.1:1".parse().expect("valid")], ..nothing.clone() },
             Settings { allow_private: true, ..nothing.clone() },
+            Settings { bootstrap: vec!["/ip4/192.0.2.1/tcp/1".to_owned()], ..nothing.clone() },
         ] {
             assert!(!is_wanted(&settings));
         }

@@ -15,8 +15,11 @@ mod failure;
 mod human;
 mod import;
 mod include;
+mod invite;
+mod join;
 mod lexicon;
 mod node;
+mod peers;
 mod search;
 mod site;
 mod status;
@@ -43,6 +46,9 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Crawl(args) => crawl::run(args),
         Command::Search(args) => search::run(args),
         Command::Status(args) => status::run(args),
+        Command::Peers(args) => peers::run(args),
+        Command::Invite(args) => invite::run(args),
+        Command::Join(args) => join::run(args),
         Command::Site(args) => site::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Lexicon(args) => lexicon::run(args),

@@ -17,8 +17,15 @@ pub struct Args {
 /// # Errors
 /// When the settings will not do, or the peer cannot start.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let resolved =
-        load(&args.flags, &Environment::of_process()).map_err(|e| Failure::usage(e.to_string()))?;
+    start(&args.flags)
+}
+
+/// The same, with these flags.
+///
+/// # Errors
+/// As [`run`].
+pub fn start(flags: &NodeFlags) -> Result<ExitCode, Failure> {
+    let resolved = load(flags, &Environment::of_process()).map_err(|e| Failure::usage(e.to_string()))?;
     for warning in &resolved.warnings {
         eprintln!("anthill: {warning}");
     }

@@ -9,6 +9,9 @@ use std::process::ExitCode;
 /// Which node.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Sum the numbers of all peers that answer
+    #[arg(long)]
+    swarm: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -22,7 +25,8 @@ pub struct Args {
 /// When no node answers, or it refuses.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let node = args.target.node()?;
-    let answer = wait_for(node.get(&["status"], &[]))?;
+    let parameters = [("swarm", args.swarm.to_string())];
+    let answer = wait_for(node.get(&["status"], &parameters))?;
     if args.json {
         json_line(answer.text());
     } else {
@@ -40,7 +44,13 @@ fn write(page: &mut Page, s: &Status) {
     if !s.addresses.is_empty() {
         page.field("addresses", s.addresses.join(" "));
     }
-    page.field("peers", format!("{} alive, {} suspect", s.peers.alive, s.peers.suspect));
+    page.field(
+        "peers",
+        format!("{} alive, {} suspect, {} down", s.peers.alive, s.peers.suspect, s.peers.down),
+    );
+    if let Some(reporting) = s.peers_reporting {
+        page.field("sums of", format!("{reporting} peers"));
+    }
     let u = &s.urls;
     page.field(
         "URLs",

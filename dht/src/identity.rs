@@ -1,6 +1,6 @@
 //! Who is this peer? An Ed25519 key pair kept in its data folder.
 
-use libp2p_identity::{Keypair, PeerId};
+use libp2p_identity::{Keypair, PeerId, ed25519};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -50,8 +50,11 @@ impl Identity {
             }),
             Ok(_) => {
                 let bytes = std::fs::read(path).map_err(file)?;
-                let keypair = Keypair::from_protobuf_encoding(&bytes)
-                    .map_err(|e| IdentityError::Damaged { path: path.to_owned(), why: e.to_string() })?;
+                let damaged = |why: String| IdentityError::Damaged { path: path.to_owned(), why };
+                let keypair = Keypair::from_protobuf_encoding(&bytes).map_err(|e| damaged(e.to_string()))?;
+                if crate::name::key(&keypair.public().to_peer_id()).is_none() {
+                    return Err(damaged("not an Ed25519 key".into()));
+                }
                 Ok(Identity { keypair })
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Identity::create(path),
@@ -82,10 +85,26 @@ impl Identity {
         self.keypair.clone()
     }
 
+    /// The public key.
+    pub fn key(&self) -> [u8; 32] {
+        crate::name::key(&self.peer_id()).expect("keys are Ed25519 ones")
+    }
+
+    /// This peer's signature of bytes (RFC 8032).
+    pub fn sign(&self, bytes: &[u8]) -> [u8; 64] {
+        let signature = self.keypair.sign(bytes).ok().and_then(|signature| signature.try_into().ok());
+        signature.expect("an Ed25519 key signs everything, in 64 bytes")
+    }
+
     /// The name.
     pub fn peer_id(&self) -> PeerId {
         self.keypair.public().to_peer_id()
     }
+}
+
+/// Whether a signature is that of this public key on these bytes. False for what is no key.
+pub fn verify(key: &[u8; 32], bytes: &[u8], signature: &[u8; 64]) -> bool {
+    ed25519::PublicKey::try_from_bytes(key).is_ok_and(|key| key.verify(bytes, signature))
 }
 
 #[cfg(test)]
@@ -99,6 +118,16 @@ mod tests {
         let name = Identity::load_or_create(&path).unwrap().peer_id();
         assert_eq!(Identity::load_or_create(&path).unwrap().peer_id(), name);
         assert!(name.to_string().starts_with("12D3Koo"));
+    }
+
+    #[test]
+    fn what_a_peer_signs_others_verify_by_its_public_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let one = Identity::load_or_create(&dir.path().join("peer.key")).unwrap();
+        let signature = one.sign(b"word");
+        assert!(verify(&one.key(), b"word", &signature));
+        assert!(!verify(&one.key(), b"ward", &signature));
+        assert!(!verify(&[7; 32], b"word", &signature), "no key, or that of nobody");
     }
 
     #[test]

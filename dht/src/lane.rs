@@ -11,6 +11,7 @@ use std::io::{Error, ErrorKind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -76,6 +77,8 @@ pub(crate) struct Outbound {
     limits: Arc<Limits>,
     counts: Arc<Counts>,
     queues: Arc<Mutex<Queues>>,
+    /// Who sends may be on any thread.
+    runtime: Handle,
 }
 
 #[derive(Default)]
@@ -85,13 +88,16 @@ struct Queues {
 }
 
 impl Outbound {
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn new(
         control: Control,
         protocols: [StreamProtocol; 2],
         limits: Arc<Limits>,
         counts: Arc<Counts>,
     ) -> Outbound {
-        Outbound { control, protocols, limits, counts, queues: Arc::default() }
+        let runtime = Handle::current();
+        Outbound { control, protocols, limits, counts, queues: Arc::default(), runtime }
     }
 
     /// Takes a message to be sent in its turn. It is dropped if the peer cannot be reached or is lost before.
@@ -141,7 +147,7 @@ impl Outbound {
             limits: Arc::clone(&self.limits),
             counts: Arc::clone(&self.counts),
         };
-        tokio::spawn(writer.run());
+        self.runtime.spawn(writer.run());
         Queue { to, bytes, used: 0 }
     }
 }

@@ -25,6 +25,7 @@ pub use handle::{Event, Handle, Incoming, Ticket, Verdict};
 pub use identity::{Identity, IdentityError};
 pub use invite::{Invite, NoInvite};
 pub use lane::{Lane, Unsent};
+pub use libp2p::multiaddr::Protocol;
 pub use libp2p::{Multiaddr, PeerId};
 pub use net::{NetError, start};
 pub use shared::{NoKey, SharedKey};

@@ -1,16 +1,28 @@
-//! The driver: tells the agent what happened, does what it asks, and sleeps until its next deadline. It decides nothing.
+//! The driver: tells the peer's mind what happened, does what it asks, and sleeps until its next deadline. It decides nothing.
+
+mod swarm;
+
+pub use swarm::Mind;
 
 use crate::clock::Clock;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::value::PermitRecord;
 use crate::store::write::{MadePage, Write};
+use crate::swarm::Network;
+use crate::worker::copies::Work;
 use crate::worker::fetch::ToFetcher;
 use crate::worker::write::ToWriter;
-use anthill_agent::Agent;
 use anthill_agent::io::{CrawlSpec, Effect, Input, Permit, PermitId};
+use anthill_agent::peer::Message;
+use anthill_agent::peer::io as peer;
+use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::map::Map;
 use anthill_crawler::record::CrawlId;
+use anthill_protocol::exclusion::{Draft, RuleKey};
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::PeerKey;
+use anthill_protocol::view::View;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,24 +46,37 @@ pub enum PauseSource {
     Permits,
     /// The disk is nearly full.
     Disk,
+    /// Too many links wait for other peers.
+    Links,
+    /// Another process speaks with this peer's key.
+    Twin,
     /// No contact is set for the public web, or somebody asked.
     Operator,
     /// The process is ending.
     Shutdown,
 }
 
-/// What reaches the driver. Bounded by what the agent lets be outstanding; requests by the API's own limit.
+/// What reaches the driver. Bounded by what the mind lets be outstanding; messages of peers by the network's own limit; requests by
+/// the API's.
 pub enum ToDriver {
-    /// For the agent.
+    /// For the crawl.
     Input(Input),
+    /// For the mind.
+    Peer(Box<peer::Input>),
+    /// A message of a peer; what comes with it is given back when it was read.
+    Received(PeerKey, Box<Message>, tokio::sync::OwnedSemaphorePermit),
     /// `Input::Made`, with the page it is about.
     Made(Input, Option<Box<MadePage>>),
     /// Somebody pauses, or ends their pause.
     Pause(PauseSource, Option<String>),
-    /// Somebody asks for a crawl; answered when the writer has been sent its seeds.
-    Crawl(CrawlSpec, Sender<CrawlId>),
-    /// Somebody asks the agent something.
-    Ask(Box<dyn FnOnce(&Agent) + Send>),
+    /// Somebody asks for a crawl; answered when it is on disk, and the writer has been sent its seeds.
+    Crawl(CrawlSpec, Sender<Result<CrawlId, String>>),
+    /// The operator says that part of the web must be left alone.
+    Exclude(Draft, Sender<Result<RuleKey, String>>),
+    /// Somebody asks the mind something.
+    Ask(Box<dyn FnOnce(&Mind) + Send>),
+    /// Leave the swarm in good order: answers when goodbye was said.
+    Leave(Sender<()>),
     /// No more work: answers when nothing is in flight.
     Drain(Sender<()>),
     /// End.
@@ -61,11 +86,15 @@ pub enum ToDriver {
 /// What a driver is wired to.
 pub struct Wiring {
     /// The mind.
-    pub agent: Agent,
+    pub mind: Mind,
+    /// The way to other peers, if there is one.
+    pub network: Option<Network>,
     /// The time.
     pub clock: Clock,
     /// What happened.
     pub inbox: Receiver<ToDriver>,
+    /// To itself.
+    pub to_self: Sender<ToDriver>,
     /// Who writes.
     pub writer: Sender<ToWriter>,
     /// Who fetches.
@@ -74,26 +103,37 @@ pub struct Wiring {
     pub store: Arc<Store>,
     /// What everybody may look at.
     pub shared: Arc<Shared>,
-    /// Last number given to a crawl.
-    pub last_crawl: u64,
 }
 
 /// The driver's state.
 pub struct Driver {
-    agent: Agent,
+    mind: Mind,
+    network: Option<Network>,
     clock: Clock,
     inbox: Receiver<ToDriver>,
+    to_self: Sender<ToDriver>,
     writer: Sender<ToWriter>,
     fetcher: tokio::sync::mpsc::UnboundedSender<ToFetcher>,
     store: Arc<Store>,
     shared: Arc<Shared>,
-    last_crawl: u64,
     /// Pages made, waiting for their commit.
     made: Map<PermitId, Box<MadePage>>,
     /// Who pauses, and why.
     pauses: BTreeMap<PauseSource, String>,
-    /// Crawls begun whose commits are about to be sent: then those who asked are told.
-    begun: Vec<(Sender<CrawlId>, CrawlId)>,
+    /// Names requests.
+    requests: u64,
+    /// Who asked for crawls that are being begun.
+    beginning: BTreeMap<u64, Sender<Result<CrawlId, String>>>,
+    /// Who says exclusions that are being made.
+    excluding: BTreeMap<u64, Sender<Result<RuleKey, String>>>,
+    /// Who waits for goodbye to be said.
+    leaving: Vec<Sender<()>>,
+    /// Slots to be served, and not any more, since effects were carried out last.
+    opening: Vec<Slot>,
+    closing: Vec<Slot>,
+    /// The swarm as last seen, and what must be left alone.
+    seen: Option<Arc<View>>,
+    bound: Option<Arc<Exclusions>>,
     /// Who waits for everything in flight to end.
     draining: Vec<Sender<()>>,
     /// Permits given that are not on disk yet.
@@ -105,19 +145,27 @@ pub struct Driver {
 impl Driver {
     /// A driver that has done nothing yet.
     pub fn new(wiring: Wiring) -> Driver {
-        let Wiring { agent, clock, inbox, writer, fetcher, store, shared, last_crawl } = wiring;
+        let Wiring { mind, network, clock, inbox, to_self, writer, fetcher, store, shared } = wiring;
         Driver {
-            agent,
+            mind,
+            network,
             clock,
             inbox,
+            to_self,
             writer,
             fetcher,
             store,
             shared,
-            last_crawl,
             made: Map::default(),
             pauses: BTreeMap::new(),
-            begun: Vec::new(),
+            requests: 0,
+            beginning: BTreeMap::new(),
+            excluding: BTreeMap::new(),
+            leaving: Vec::new(),
+            opening: Vec::new(),
+            closing: Vec::new(),
+            seen: None,
+            bound: None,
             draining: Vec::new(),
             unlogged: Vec::new(),
             log_failed: None,
@@ -129,7 +177,7 @@ impl Driver {
         let mut outbox = Vec::new();
         let mut sampled = std::time::Instant::now();
         loop {
-            let wait = self.agent.deadline().map_or(TICK, |(at, _)| at.since(self.clock.now()).min(TICK));
+            let wait = self.mind.deadline().map_or(TICK, |at| at.since(self.clock.now()).min(TICK));
             match self.inbox.recv_timeout(wait) {
                 Ok(first) => {
                     for message in
@@ -143,8 +191,8 @@ impl Driver {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if self.agent.deadline().is_some_and(|(at, _)| at <= self.clock.now()) {
-                self.agent.handle(self.clock.now(), Input::Tick, &mut outbox);
+            if self.mind.deadline().is_some_and(|at| at <= self.clock.now()) {
+                self.mind.handle(self.clock.now(), peer::Input::Tick, &mut outbox);
             }
             self.act(&mut outbox);
             self.publish();
@@ -155,31 +203,47 @@ impl Driver {
         }
     }
 
-    fn take(&mut self, message: ToDriver, outbox: &mut Vec<Effect>) -> std::ops::ControlFlow<()> {
+    fn take(&mut self, message: ToDriver, outbox: &mut Vec<peer::Effect>) -> std::ops::ControlFlow<()> {
         let now = self.clock.now();
         match message {
-            ToDriver::Input(input) => self.agent.handle(now, input, outbox),
+            ToDriver::Input(input) => self.crawl(input, outbox),
+            ToDriver::Peer(input) => self.mind.handle(now, *input, outbox),
+            ToDriver::Received(peer, message, _) => {
+                self.mind.handle(now, peer::Input::Received(peer, *message), outbox);
+            }
             ToDriver::Made(input, made) => {
                 if let (Input::Made { permit, .. }, Some(made)) = (&input, made) {
                     self.made.insert(*permit, made);
                 }
-                self.agent.handle(now, input, outbox);
+                self.crawl(input, outbox);
             }
             ToDriver::Pause(source, reason) => self.pause(source, reason, outbox),
             ToDriver::Crawl(spec, reply) => {
-                self.last_crawl += 1;
-                let id = CrawlId(self.last_crawl);
-                self.agent.handle(now, Input::Crawl(id, spec), outbox);
-                self.begun.push((reply, id));
+                self.requests += 1;
+                self.beginning.insert(self.requests, reply);
+                self.mind.handle(now, peer::Input::Begin(self.requests, spec), outbox);
             }
-            ToDriver::Ask(question) => question(&self.agent),
+            ToDriver::Exclude(draft, reply) => {
+                self.requests += 1;
+                self.excluding.insert(self.requests, reply);
+                self.mind.handle(now, peer::Input::Exclude(self.requests, draft), outbox);
+            }
+            ToDriver::Ask(question) => question(&self.mind),
+            ToDriver::Leave(reply) => {
+                self.leaving.push(reply);
+                self.mind.handle(now, peer::Input::Leave, outbox);
+            }
             ToDriver::Drain(reply) => self.draining.push(reply),
             ToDriver::Stop => return std::ops::ControlFlow::Break(()),
         }
         std::ops::ControlFlow::Continue(())
     }
 
-    fn pause(&mut self, source: PauseSource, reason: Option<String>, outbox: &mut Vec<Effect>) {
+    fn crawl(&mut self, input: Input, outbox: &mut Vec<peer::Effect>) {
+        self.mind.handle(self.clock.now(), peer::Input::Crawl(input), outbox);
+    }
+
+    fn pause(&mut self, source: PauseSource, reason: Option<String>, outbox: &mut Vec<peer::Effect>) {
         let was = !self.pauses.is_empty();
         match reason {
             Some(reason) => self.pauses.insert(source, reason),
@@ -192,12 +256,21 @@ impl Driver {
             None => return,
         };
         self.shared.set_paused(reason);
-        self.agent.handle(self.clock.now(), input, outbox);
+        self.crawl(input, outbox);
     }
 
-    fn act(&mut self, outbox: &mut Vec<Effect>) {
+    fn act(&mut self, outbox: &mut Vec<peer::Effect>) {
         let mut permits: Vec<Permit> = Vec::new();
+        self.look();
         for effect in outbox.drain(..) {
+            let effect = match effect {
+                peer::Effect::Crawl(effect) => effect,
+                other => {
+                    self.act_for_swarm(other);
+                    continue;
+                }
+            };
+            self.settle_slots();
             let message = match effect {
                 Effect::Fetch(permit) => {
                     permits.push(permit);
@@ -216,21 +289,19 @@ impl Driver {
                     ToWriter::Write(Write { commit, made })
                 }
                 Effect::PromoteDue(now, limit) => ToWriter::PromoteDue(now, limit),
-                // A peer that is alone is offered nothing.
+                // The mind keeps it.
                 Effect::Taken(_) => continue,
             };
             let _ = self.writer.send(message);
         }
-        for (reply, id) in self.begun.drain(..) {
-            let _ = reply.send(id);
-        }
+        self.settle_slots();
         self.unlogged.append(&mut permits);
         self.fetch(outbox);
     }
 
     /// Permits are on disk before any of them is acted upon. While they cannot be written they wait, and no others are
     /// given; everything else goes on.
-    fn fetch(&mut self, outbox: &mut Vec<Effect>) {
+    fn fetch(&mut self, outbox: &mut Vec<peer::Effect>) {
         let too_soon = self.log_failed.is_some_and(|failed| failed.elapsed() < LOG_AGAIN);
         if self.unlogged.is_empty() || too_soon {
             return;
@@ -257,9 +328,10 @@ impl Driver {
     }
 
     fn publish(&mut self) {
-        let counts = self.agent.counts();
+        let crawl = self.mind.crawl();
+        let counts = crawl.counts();
         self.shared.in_flight.store(counts.in_flight as u64, Ordering::Relaxed);
-        self.shared.idle.store(self.agent.idle(), Ordering::Relaxed);
+        self.shared.idle.store(crawl.idle(), Ordering::Relaxed);
         if !self.draining.is_empty() && counts.permits == 0 && counts.commits == 0 {
             for reply in self.draining.drain(..) {
                 let _ = reply.send(());

@@ -16,6 +16,7 @@ pub mod settings;
 mod setup;
 pub mod shared;
 pub mod store;
+pub mod swarm;
 pub mod worker;
 
 pub use run::run;

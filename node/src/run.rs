@@ -4,30 +4,32 @@ use crate::api::{self, Auth, token::Token};
 use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
 use crate::metrics::{Metrics, Step};
-use crate::peer::{Live, LivePeer, stored_exclusions};
+use crate::peer::{Live, LivePeer};
 use crate::settings::Settings;
 use crate::setup;
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::store::queue::QueuedHost;
 use crate::store::value::PermitRecord;
 use crate::store::write::Writer;
+use crate::swarm::{Inquiries, Network, Pump, Signer};
+use crate::worker::copies::Unsynced;
 use crate::worker::fetch::Fetching;
 use crate::worker::index::{IndexThread, ToIndexer, UNFINISHED};
 use crate::worker::make::{MakeThread, Workshop};
 use crate::worker::write::{ToWriter, WriteThread};
-use anthill_agent::Agent;
-use anthill_agent::io::{Input, StoredHost};
+use anthill_agent::io::Input;
 use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch::Fetcher;
-use anthill_crawler::record::HostRecord;
+use anthill_crawler::record::CrawlRecord;
+use anthill_dht::Multiaddr;
 use anthill_dht::identity::Identity;
 use anthill_index::Index;
+use anthill_protocol::peer::Keys;
 use anyhow::{Context, bail};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -36,7 +38,11 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Documents on their way to the index: then the writer waits.
 const INDEX_QUEUE: usize = 512;
 /// How long what is in flight may take to end when the process is told to.
-const DRAIN: Duration = Duration::from_secs(5);
+const DRAIN: Duration = Duration::from_secs(3);
+/// How long it may take to hand over what is held here.
+const LEAVE: Duration = Duration::from_secs(5);
+/// Questions of other peers that wait to be answered, of each sort; more are not.
+const QUESTIONS: usize = 256;
 /// How often free disk space is looked at.
 const DISK_EVERY: Duration = Duration::from_secs(2);
 /// Crawling goes on when this much more than the low-water mark is free again.
@@ -96,6 +102,7 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         format!("the API cannot listen on {}: another program may; choose with --api IP:PORT, port 0 takes a free one", settings.api)
     })?;
     let bound = listener.local_addr()?;
+    let ground = crate::swarm::join(&settings, &identity).await?;
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(&settings))?);
     let interrupted = store.take_interrupted()?;
     if !interrupted.is_empty() {
@@ -111,9 +118,19 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         .unwrap_or_else(|| peer_id.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect());
     let shared = Arc::new(Shared::default());
     let metrics = Arc::new(Metrics::new());
-    let writer = Writer::new(Arc::clone(&store))?;
+    let writer = Writer::of_member(Arc::clone(&store))?;
     shared.set_totals(writer.totals(), writer.crawl_counts());
-    let last_crawl = writer.totals().crawls;
+    let signer = Signer::new(identity);
+    let mind = crate::swarm::mind(
+        &settings,
+        &store,
+        &writer,
+        signer.clone(),
+        clock.now(),
+        ground.description,
+        seed(),
+    )?;
+    let unsynced = Unsynced::new(writer.heads());
     let workshop = Arc::new(Workshop {
         canon: setup::canon(&settings),
         filters: setup::filters(&settings, year(&clock)),
@@ -124,7 +141,6 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         parsing: metrics.step(Step::Parse),
         metrics: Arc::clone(&metrics),
     });
-    let exclusions = Arc::new(stored_exclusions(&store)?);
 
     let (driver_in, driver_out) = unbounded();
     let (writer_in, writer_out) = unbounded();
@@ -149,19 +165,29 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
     });
     let fetch_loop = web.spawn(Arc::clone(&fetching).run(fetcher_out));
 
-    let agent = Agent::new(setup::agent(&settings), seed());
+    let (search_in, _search_out) = tokio::sync::mpsc::channel(QUESTIONS);
+    let (inquiries_in, inquiries_out) = tokio::sync::mpsc::channel(QUESTIONS);
+    let mut network = None;
+    let mut handle = None;
+    if let Some((net, incoming)) = ground.network {
+        network = Some(Network::new(signer.own(), net.clone()));
+        let (driver, search) = (driver_in.clone(), search_in.clone());
+        let pump = Pump { incoming, handle: net.clone(), driver, search, inquiries: inquiries_in };
+        tokio::spawn(pump.run());
+        handle = Some(net);
+    }
     let driver = Driver::new(Wiring {
-        agent,
+        mind,
+        network,
         clock,
         inbox: driver_out,
+        to_self: driver_in.clone(),
         writer: writer_in.clone(),
         fetcher: fetcher_in,
         store: Arc::clone(&store),
         shared: Arc::clone(&shared),
-        last_crawl,
     });
     let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop.canon, &interrupted)?));
-    let _ = driver_in.send(ToDriver::Input(Input::Exclusions(Arc::clone(&exclusions))));
 
     let write_thread = WriteThread {
         store: Arc::clone(&store),
@@ -170,6 +196,8 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         driver: driver_in.clone(),
         indexer: indexer_in.clone(),
         shared: Arc::clone(&shared),
+        unsynced,
+        canon: workshop.canon.clone(),
     };
     let threads = Threads {
         indexer: spawn("index", move || index_thread.run())?,
@@ -182,6 +210,9 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
 
     let live = Arc::new(Live {
         settings: Arc::clone(&settings),
+        key: signer.own(),
+        inquiries: handle.clone().map(|network| Arc::new(Inquiries::new(network))),
+        addresses: ground.addresses.iter().map(ToString::to_string).collect(),
         peer_id: peer_id.clone(),
         name,
         clock,
@@ -193,19 +224,22 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         indexer: indexer_in.clone(),
         searcher,
         workshop,
-        exclusions: Mutex::new(exclusions),
         searching: metrics.step(Step::Search),
         metrics,
     });
     let peer = LivePeer(Arc::clone(&live));
+    let answering = tokio::spawn(peer.clone().answer_others(inquiries_out));
     let auth = Auth::new(token, bound, &settings.api_hosts);
     let router = api::router(Arc::new(peer.clone()), auth);
     let (stop_api, api_stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(api::serve(listener, router, async move {
         let _ = api_stopped.await;
     }));
+    announce(&settings, &peer_id, bound, &ground.addresses);
+    let own = ground.addresses.first().map(|address| format!("{address}\n")).unwrap_or_default();
+    std::fs::write(settings.data.join("peer.addr"), own)?;
+    // Last: who waits for this file finds the others.
     std::fs::write(settings.data.join("api.addr"), format!("{bound}\n"))?;
-    announce(&settings, &peer_id, bound);
     begin(&peer, &settings).await;
     let disk = tokio::spawn(watch_disk(Arc::clone(&settings), driver_in.clone()));
 
@@ -222,14 +256,22 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
     let _ = driver_in.send(ToDriver::Pause(PauseSource::Shutdown, Some("shutting down".into())));
     let _ = driver_in.send(ToDriver::Drain(reply));
     let _ = tokio::task::spawn_blocking(move || drained.recv_timeout(DRAIN)).await;
+    if shared.view().is_some_and(|view| view.members().count() > 1) {
+        leave(&driver_in).await;
+    }
     let _ = stop_api.send(());
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     fetch_loop.abort();
+    answering.abort();
     shared.ending.store(true, std::sync::atomic::Ordering::Relaxed);
     drop(peer);
     drop(live);
     tokio::task::spawn_blocking(move || end(threads, &driver_in, &writer_in, &indexer_in)).await??;
+    if let Some(network) = handle {
+        let _ = tokio::time::timeout(Duration::from_secs(1), network.stop()).await;
+    }
     let _ = std::fs::remove_file(settings.data.join("api.addr"));
+    let _ = std::fs::remove_file(settings.data.join("peer.addr"));
     forced.abort();
     tracing::info!("ended");
     Ok(ExitCode::SUCCESS)
@@ -351,42 +393,35 @@ fn fresh_index(dir: &Path, settings: &Settings) -> anyhow::Result<Index> {
     Ok(Index::open(dir, setup::index(settings))?)
 }
 
-/// What the store holds, for the agent.
+/// Hands over what this peer holds, and says goodbye; not for longer than people wait. What is not handed over by then others take
+/// over when its leases have ended.
+async fn leave(driver: &Sender<ToDriver>) {
+    let (reply, left) = bounded(1);
+    let _ = driver.send(ToDriver::Leave(reply));
+    let left = tokio::task::spawn_blocking(move || left.recv_timeout(LEAVE).is_ok()).await;
+    match left {
+        Ok(true) => tracing::info!("what was held here is handed over"),
+        _ => tracing::warn!("not everything could be handed over in time; others take it over in a while"),
+    }
+}
+
+/// What the store holds, for the crawl. What is queued comes with the slots.
 pub(crate) fn stored_state(
     store: &Store,
     canon: &Rules,
     interrupted: &[PermitRecord],
 ) -> anyhow::Result<Input> {
-    let mut hosts = Vec::new();
-    for QueuedHost { id, first_level, known } in store.hosts_with_queues()? {
-        let record = match known {
-            Ok(record) => record,
-            Err(url) => match canon.canonical(&url, None) {
-                Ok(canon) => HostRecord {
-                    name: canon.host().to_owned(),
-                    site: canon.site().to_owned(),
-                    ..HostRecord::default()
-                },
-                Err(_) => continue,
-            },
-        };
-        hosts.push(StoredHost { id, record, first_level });
-    }
     let asked = interrupted.iter().filter_map(|permit| canon.canonical(&permit.url, None).ok());
     let interrupted = asked.map(|url| url.host_id()).collect();
-    Ok(Input::Start {
-        hosts,
-        interrupted,
-        crawls: store.crawls()?,
-        entered: store.entered()?,
-        next_due: store.next_due()?,
-    })
+    let crawls = store.crawls()?.into_iter().map(|record| CrawlRecord { untried: 0, ..record }).collect();
+    Ok(Input::Start { hosts: Vec::new(), interrupted, crawls, entered: store.entered()?, next_due: None })
 }
 
 /// Seeds of the settings, each asked for once in the life of a data folder.
 async fn begin(peer: &LivePeer, settings: &Settings) {
     use crate::api::{Peer, types};
-    if settings.seeds.is_empty() || peer.0.shared.totals().known > 0 {
+    // A peer that was here before has them.
+    if settings.seeds.is_empty() || !peer.0.store.crawls().is_ok_and(|crawls| crawls.is_empty()) {
         return;
     }
     let request = types::CrawlRequest { seeds: settings.seeds.clone(), ..types::CrawlRequest::default() };
@@ -400,8 +435,12 @@ async fn begin(peer: &LivePeer, settings: &Settings) {
     }
 }
 
-fn announce(settings: &Settings, peer_id: &str, bound: std::net::SocketAddr) {
+fn announce(settings: &Settings, peer_id: &str, bound: std::net::SocketAddr, addresses: &[Multiaddr]) {
     eprintln!("anthill {} · peer {peer_id}", env!("CARGO_PKG_VERSION"));
+    eprintln!("swarm    {}", settings.swarm);
+    for address in addresses {
+        eprintln!("address  {address}");
+    }
     eprintln!("search   http://{bound}/");
     eprintln!("data     {}", settings.data.display());
     if settings.allow_private {

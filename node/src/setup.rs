@@ -2,6 +2,7 @@
 
 use crate::settings::Settings;
 use crate::store::family::Memory;
+use anthill_agent::peer;
 use anthill_crawler::canon::{self, Rules};
 use anthill_crawler::exclusion::Pattern;
 use anthill_crawler::fetch::{self, FetchConfig, Resolver, ResolverConfig};
@@ -9,6 +10,10 @@ use anthill_crawler::filter::{FilterSettings, Filters};
 use anthill_crawler::frontier::revisit;
 use anthill_crawler::map::Map;
 use anthill_crawler::parse::{Extraction, ExtractionSettings};
+use anthill_dht::{Multiaddr, PeerId, SharedKey};
+use anthill_protocol::peer::PeerKey;
+use anthill_protocol::placement::Key;
+use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
 use anyhow::Context;
 use std::sync::Arc;
 
@@ -131,6 +136,91 @@ pub fn agent(settings: &Settings) -> anthill_agent::Config {
     config.budgets.per_host = settings.limits.per_host;
     config.budgets.per_directory = settings.limits.per_directory;
     config
+}
+
+/// What the parts of a peer's mind are held to.
+///
+/// # Errors
+/// None that the check of settings does not find first.
+pub fn mind(settings: &Settings) -> anyhow::Result<peer::Config> {
+    let keys = |names: &[String]| -> anyhow::Result<_> {
+        let key = |name: &String| {
+            let peer: PeerId = name.parse().with_context(|| format!("{name} is no PeerId"))?;
+            anthill_dht::name::key(&peer)
+                .map(PeerKey)
+                .with_context(|| format!("{name} is not an Ed25519 key"))
+        };
+        names.iter().map(key).collect()
+    };
+    Ok(peer::Config {
+        crawl: agent(settings),
+        view: view::Config::of(Key::of_swarm(&settings.swarm)),
+        claim: claim::Config { replicas: settings.replicas, ..claim::Config::default() },
+        replica: replica::Config { replicas: settings.replicas, ..replica::Config::default() },
+        links: links::Config::default(),
+        steward: steward::Config::default(),
+        registry: registry::Config::default(),
+        exclusion: exclusion::sync::Config::default(),
+        rules: exclusion::Rules {
+            moderators: keys(&settings.moderators)?,
+            followed: keys(&settings.follow)?,
+            ..exclusion::Rules::default()
+        },
+        canon: canon(settings),
+    })
+}
+
+/// The key of a private swarm.
+///
+/// # Errors
+/// Its file cannot be read, or has none.
+pub fn shared_key(settings: &Settings) -> anyhow::Result<Option<SharedKey>> {
+    let Some(file) = &settings.swarm_key else { return Ok(None) };
+    let text = std::fs::read_to_string(file);
+    let text = text.with_context(|| format!("the swarm's key {} cannot be read", file.display()))?;
+    Ok(Some(text.parse().with_context(|| file.display().to_string())?))
+}
+
+/// Where a peer listens if nothing is said.
+const LISTEN: [&str; 2] = ["/ip4/0.0.0.0/tcp/7071", "/ip4/0.0.0.0/udp/7071/quic-v1"];
+/// And where these are taken.
+const LISTEN_ANYWHERE: [&str; 2] = ["/ip4/0.0.0.0/tcp/0", "/ip4/0.0.0.0/udp/0/quic-v1"];
+
+/// Settings of the network, the preferred ones first: where nothing is said and the usual port is taken, any free one.
+///
+/// # Errors
+/// The swarm's key cannot be read.
+pub fn network(settings: &Settings) -> anyhow::Result<Vec<anthill_dht::Config>> {
+    let mut config = anthill_dht::Config::of(&settings.swarm)?;
+    let parsed = |all: &[String]| {
+        all.iter().map(|a| a.parse().context("no multiaddr")).collect::<anyhow::Result<Vec<Multiaddr>>>()
+    };
+    config.bootstrap = parsed(&settings.bootstrap)?;
+    config.shared_key = shared_key(settings)?;
+    config.lan = settings.network.lan;
+    config.upnp = settings.network.upnp;
+    config.relay = settings.network.relay;
+    config.topics = crate::swarm::TOPICS.map(str::to_owned).to_vec();
+    config.server = match settings.network.reachable.as_str() {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    };
+    if !settings.listen.is_empty() {
+        config.listen = parsed(&settings.listen)?;
+        // What is on this machine alone nobody tries from outside, and everybody can reach who is to.
+        if config.server.is_none() && config.listen.iter().all(crate::swarm::is_local) {
+            (config.server, config.upnp) = (Some(true), false);
+        }
+        return Ok(vec![config]);
+    }
+    let private = config.shared_key.is_some();
+    let at = |addresses: [&str; 2]| {
+        let all = addresses.into_iter().filter(|address| !(private && address.contains("quic")));
+        let listen = all.map(|address| address.parse().expect("an address")).collect();
+        anthill_dht::Config { listen, ..config.clone() }
+    };
+    Ok(vec![at(LISTEN), at(LISTEN_ANYWHERE)])
 }
 
 #[cfg(test)]

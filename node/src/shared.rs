@@ -2,11 +2,13 @@
 
 use crate::store::CrawlCounts;
 use crate::store::value::Totals;
+use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::map::Map;
 use anthill_crawler::record::CrawlId;
+use anthill_protocol::view::View;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Rates are means over this time.
@@ -32,7 +34,15 @@ pub struct Shared {
     pub idle: AtomicBool,
     /// Sequence of the last change that the index has on disk.
     pub index_sequence: AtomicU64,
+    /// Links that are durable with the peers that hold where they lead, since the start.
+    pub links_sent: AtomicU64,
+    /// Slots taken over by force since the start.
+    pub forced: AtomicU64,
+    /// What other peers did that no honest one does, since the start.
+    pub misbehaviours: AtomicU64,
     samples: Mutex<VecDeque<(Instant, u64, u64)>>,
+    view: Mutex<Option<Arc<View>>>,
+    exclusions: Mutex<Arc<Exclusions>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -78,6 +88,26 @@ impl Shared {
     /// Why nothing is fetched, if so.
     pub fn paused(&self) -> Option<String> {
         lock(&self.store_trouble).clone().or_else(|| lock(&self.paused).clone())
+    }
+
+    /// The swarm as seen last.
+    pub fn view(&self) -> Option<Arc<View>> {
+        lock(&self.view).clone()
+    }
+
+    /// Replaces it.
+    pub fn set_view(&self, view: Arc<View>) {
+        *lock(&self.view) = Some(view);
+    }
+
+    /// What must be left alone.
+    pub fn exclusions(&self) -> Arc<Exclusions> {
+        Arc::clone(&lock(&self.exclusions))
+    }
+
+    /// Replaces it; tells what it was.
+    pub fn set_exclusions(&self, exclusions: Arc<Exclusions>) -> Arc<Exclusions> {
+        std::mem::replace(&mut lock(&self.exclusions), exclusions)
     }
 
     /// Counts a response.

@@ -8,6 +8,18 @@ use std::fmt;
 pub struct PeerKey(pub [u8; 32]);
 
 impl PeerKey {
+    /// The key that [`PeerKey::hex`] gave.
+    pub fn from_hex(digits: &str) -> Option<PeerKey> {
+        let mut key = [0; 32];
+        if digits.len() != 64 || !digits.is_ascii() {
+            return None;
+        }
+        for (place, byte) in key.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(digits.get(place * 2..place * 2 + 2)?, 16).ok()?;
+        }
+        Some(PeerKey(key))
+    }
+
     /// The whole key in hexadecimal, 64 digits.
     pub fn hex(&self) -> String {
         self.0.iter().map(|b| format!("{b:02x}")).collect()
@@ -143,6 +155,8 @@ mod tests {
         assert_eq!(peer.to_string(), "000102030405");
         assert_eq!(format!("{peer:?}"), "PeerKey(000102030405)");
         assert_eq!(peer.hex().len(), 64);
+        assert_eq!(PeerKey::from_hex(&peer.hex()), Some(peer));
+        assert_eq!(PeerKey::from_hex("00"), None);
         assert!(peer.hex().ends_with("1e1f"));
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Excluded<K> {
     /// As last told to the set: who binds, and who the members are.
     standing: (Standing, BTreeSet<PeerKey>),
     /// As last told to the crawl.
-    bound: Arc<Exclusions>,
+    pub(super) bound: Arc<Exclusions>,
     rebind_at: Option<Instant>,
 }
 

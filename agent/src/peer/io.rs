@@ -11,7 +11,7 @@ use anthill_crawler::record::CrawlId;
 use anthill_protocol::epidemic::ItemKey;
 use anthill_protocol::key::Slot;
 use anthill_protocol::links::{Cursor, Link};
-use anthill_protocol::member::MemberRecord;
+use anthill_protocol::member::{Address, MemberRecord};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId};
 use anthill_protocol::signed::Signed;
@@ -49,6 +49,8 @@ pub enum Input {
     PeerDown(PeerKey),
     /// Records of members found elsewhere.
     Found(Vec<Signed<MemberRecord>>),
+    /// This peer is to be found elsewhere from now on: where, and whether strangers can connect to it.
+    Described(Vec<Address>, bool),
     /// Leave in order.
     Leave,
     /// Answer to [`Effect::Persist`].
@@ -145,6 +147,8 @@ pub enum Effect {
     Slow(bool),
     /// Read the hosts of a slot that have queues.
     LoadSlot(Slot),
+    /// A slot is not this peer's to serve any more: its queues may go; what others keep of it stays. No answer.
+    CloseSlot(Slot),
     /// Something the crawl asks for; never [`crawl::Effect::Taken`].
     Crawl(crawl::Effect),
     /// A crawl was begun, and is on disk; or why not.

@@ -237,6 +237,10 @@ impl<K: Keys + Clone> Peer<K> {
             Input::PeerUp(peer) => self.peer_up(peer),
             Input::PeerDown(peer) => self.peer_down(peer),
             Input::Found(records) => self.tell_view(view::Input::Found(records)),
+            Input::Described(addresses, dialable) => {
+                (self.description.addresses, self.description.dialable) = (addresses, dialable);
+                self.tell_view(view::Input::Describe(self.description.clone()));
+            }
             Input::Leave => self.leave(),
             Input::Persisted(ticket) => self.persisted(ticket, true),
             Input::NotPersisted(ticket) => self.persisted(ticket, false),
@@ -335,6 +339,11 @@ impl<K: Keys + Clone> Peer<K> {
     /// The exclusions of the swarm.
     pub fn exclusions(&self) -> &exclusion::sync::State<K> {
         &self.excluded.state
+    }
+
+    /// What must be left alone, as far as it binds this peer.
+    pub fn bound(&self) -> &Arc<anthill_crawler::exclusion::Exclusions> {
+        &self.excluded.bound
     }
 
     /// Its crawl.

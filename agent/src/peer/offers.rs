@@ -51,6 +51,7 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
         hops: u8::from(by == Found::Redirect),
         from: (link.source != id).then_some(link.source),
         by,
+        anchor: link.anchor.clone(),
         link: FoundLink {
             id,
             host: canon.host_id(),

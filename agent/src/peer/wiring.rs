@@ -249,7 +249,10 @@ impl<K: Keys + Clone> Peer<K> {
         if nothing || state.part == Some((part, claim.token)) {
             return;
         }
-        state.part = Some((part, claim.token));
+        if state.part.replace((part, claim.token)).is_none() {
+            // An earlier process may have held it.
+            self.outbox.push(Effect::CloseSlot(slot));
+        }
         self.tell_copies(match part {
             Part::Member => replica::Input::Member(claim),
             Part::Learner => replica::Input::Learn(claim),
@@ -293,6 +296,7 @@ impl<K: Keys + Clone> Peer<K> {
         if land.open.remove(&slot) {
             self.tell_crawl(crawl::Input::Lost(SlotSet::from([slot])));
         }
+        self.outbox.push(Effect::CloseSlot(slot));
         self.tell_links(links::Input::Lost(slot));
         self.part(slot);
         self.reroute(slot);

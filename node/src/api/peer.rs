@@ -2,8 +2,8 @@
 
 use super::types::{
     ConfigReport, CrawlAccepted, CrawlProgress, CrawlRequest, Excluded, ExclusionChange, Exclusions,
-    Explanation, ExportRequest, ImportReport, Lexicon, Peers, SearchRequest, SearchResults, SiteReport,
-    Status,
+    Explanation, ExportRequest, ImportReport, Invitation, Lexicon, Peers, SearchRequest, SearchResults,
+    SiteReport, Status,
 };
 use bytes::Bytes;
 use futures_util::Stream;
@@ -53,8 +53,12 @@ pub enum PeerError {
 pub trait Peer: Send + Sync + 'static {
     /// This peer at a glance.
     fn status(&self) -> Answer<'_, Status>;
+    /// The same summed over all peers that answer.
+    fn swarm_status(&self) -> Answer<'_, Status>;
     /// The peers of the swarm, this one first.
     fn peers(&self) -> Answer<'_, Peers>;
+    /// A link by which others join the swarm. Conflict: this peer talks to nobody.
+    fn invite(&self) -> Answer<'_, Invitation>;
     /// A site, by any name of it (a host's name will do). Not found: a site nothing is known of.
     fn site(&self, site: String) -> Answer<'_, SiteReport>;
     /// The life of a URL, as typed. An unknown one has the state `unknown`. Bad: no URL.

@@ -98,8 +98,19 @@ pub(super) async fn search(
     Ok(Json(app.peer.search(parameters.request()?).await?))
 }
 
-pub(super) async fn status(State(app): Shared) -> Answer<impl Serialize> {
-    Ok(Json(app.peer.status().await?))
+/// Parameters of `/api/v1/status`.
+#[derive(Deserialize)]
+pub(super) struct StatusParameters {
+    #[serde(default)]
+    swarm: bool,
+}
+
+pub(super) async fn status(
+    State(app): Shared,
+    parameters: Result<Query<StatusParameters>, QueryRejection>,
+) -> Answer<impl Serialize> {
+    let Query(StatusParameters { swarm }) = parameters.map_err(|e| Problem::bad(e.body_text()))?;
+    Ok(Json(if swarm { app.peer.swarm_status().await? } else { app.peer.status().await? }))
 }
 
 pub(super) async fn peers(State(app): Shared) -> Answer<impl Serialize> {

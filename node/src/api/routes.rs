@@ -65,6 +65,7 @@ pub(super) fn routes() -> Vec<Route> {
         read("/api/v1/config", get(read::config)),
         read("/api/v1/exclusions", get(read::exclusions)),
         change("/api/v1/exclusions", post(write::change_exclusion)),
+        change("/api/v1/invite", post(write::invite)),
         change("/api/v1/crawl", post(write::crawl)),
         read("/api/v1/crawl/{id}", get(read::crawl)),
         Route { method: Method::DELETE, path: "/api/v1/crawl/{id}", handler: delete(write::end_crawl) },

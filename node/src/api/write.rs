@@ -53,6 +53,11 @@ pub(super) async fn crawl(
     Ok((StatusCode::ACCEPTED, Json(accepted)))
 }
 
+/// It changes nothing, but the key of a private swarm is not for everybody who may read.
+pub(super) async fn invite(State(app): Shared) -> Result<Json<impl Serialize>, Problem> {
+    Ok(Json(app.peer.invite().await?))
+}
+
 pub(super) async fn end_crawl(
     State(app): Shared,
     id: Result<Path<u64>, PathRejection>,

@@ -9,10 +9,13 @@ use crate::setup;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::write::Writer;
+use crate::swarm::Signer;
+use crate::worker::copies::Unsynced;
 use crate::worker::fetch::ToFetcher;
 use crate::worker::write::{ToWriter, WriteThread};
-use anthill_agent::Agent;
 use anthill_agent::io::Input;
+use anthill_dht::Identity;
+use anthill_protocol::view::Description;
 use anyhow::Context;
 use crossbeam_channel::unbounded;
 use serde::{Deserialize, Serialize};
@@ -53,32 +56,33 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     let clock = Clock::start();
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(settings))?);
     let interrupted = store.take_interrupted()?;
-    let writer = Writer::new(Arc::clone(&store))?;
+    let writer = Writer::of_member(Arc::clone(&store))?;
     let mut restarted = Restarted { open_s: begun.elapsed().as_secs_f64(), ..Restarted::default() };
     let shared = Arc::new(Shared::default());
     shared.set_totals(writer.totals(), writer.crawl_counts());
-    let last_crawl = writer.totals().crawls;
     let (driver_in, driver_out) = unbounded();
     let (writer_in, writer_out) = unbounded();
     // Nothing is indexed.
     let (indexer_in, _indexer_out) = unbounded();
     let (fetcher_in, mut fetcher_out) = tokio::sync::mpsc::unbounded_channel();
+    let signer = Signer::new(Identity::load_or_create(&settings.data.join("peer.key"))?);
+    let alone = Description { addresses: Vec::new(), dialable: false, tokens: 64, leaving: false };
     let start = stored_state(&store, &setup::canon(settings), &interrupted)?;
-    if let Input::Start { hosts, .. } = &start {
-        restarted.hosts = hosts.len();
-    }
+    restarted.hosts = store.hosts_with_queues()?.len();
     restarted.state_s = begun.elapsed().as_secs_f64();
     let _ = driver_in.send(ToDriver::Input(start));
     let driver = Driver::new(Wiring {
-        agent: Agent::new(setup::agent(settings), [0; 32]),
+        mind: crate::swarm::mind(settings, &store, &writer, signer, clock.now(), alone, [0; 32])?,
+        network: None,
         clock,
         inbox: driver_out,
+        to_self: driver_in.clone(),
         writer: writer_in.clone(),
         fetcher: fetcher_in,
         store: Arc::clone(&store),
         shared: Arc::clone(&shared),
-        last_crawl,
     });
+    let unsynced = Unsynced::new(writer.heads());
     let write_thread = WriteThread {
         store: Arc::clone(&store),
         writer,
@@ -86,6 +90,8 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
         driver: driver_in.clone(),
         indexer: indexer_in,
         shared,
+        unsynced,
+        canon: setup::canon(settings),
     };
     let writing = std::thread::spawn(move || write_thread.run());
     let driving = std::thread::spawn(move || driver.run());

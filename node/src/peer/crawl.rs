@@ -3,10 +3,10 @@
 use super::{Live, PATIENCE, ending, rfc3339_instant};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
-use anthill_agent::io::{CrawlSpec, FoundLink, Input};
+use anthill_agent::io::{CrawlSpec, FoundLink};
+use anthill_agent::peer::io::Input;
 use anthill_crawler::exclusion;
 use anthill_crawler::record::{CrawlId, CrawlRecord, Scope};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Seeds of one crawl, at most: a request stays within what the API reads, a record within what the store keeps.
@@ -44,7 +44,7 @@ impl Live {
         };
         let (reply, answer) = crossbeam_channel::bounded(1);
         self.driver.send(ToDriver::Crawl(spec, reply)).map_err(|_| ending())?;
-        let id = answer.recv_timeout(PATIENCE).map_err(|_| ending())?;
+        let id = answer.recv_timeout(PATIENCE).map_err(|_| ending())?.map_err(PeerError::Conflict)?;
         // What is acknowledged survives: the seeds are on disk first.
         self.written()?;
         Ok(types::CrawlAccepted { crawl: id.0, accepted, refused })
@@ -52,7 +52,7 @@ impl Live {
 
     fn seed(&self, typed: &str) -> Result<FoundLink, String> {
         let canon = self.canonical(typed).map_err(|e| e.to_string())?;
-        let exclusions = Arc::clone(&self.exclusions());
+        let exclusions = self.exclusions();
         if let Some(by) = exclusions.forbids(exclusion::Scope::Crawl, canon.site(), canon.host(), canon.url())
         {
             let pattern = by.pattern.to_string();
@@ -75,25 +75,62 @@ impl Live {
     pub(super) fn crawl_progress(&self, crawl: u64) -> Result<types::CrawlProgress, PeerError> {
         let missing = || PeerError::NotFound(format!("there is no crawl {crawl}"));
         let id = CrawlId(crawl);
-        let found = self.ask(move |agent| {
-            let view = agent.crawls().find(|c| c.record.id == id)?;
-            Some((view.record.clone(), view.sites, view.in_flight, view.done))
+        let found = self.ask(move |mind| {
+            let view = mind.crawl().crawls().find(|c| c.record.id == id)?;
+            let mut record = view.record.clone();
+            let (mut done, mut peers) = (view.done, 1);
+            if let Some(key) = mind.registry().book().tagged(id.0) {
+                // In the whole swarm; what this peer did since it said so last comes with its next word.
+                let totals = mind.registry().totals(&key);
+                let counts = totals.counts;
+                record.admitted = record.admitted.max(counts.admitted);
+                record.fetched = record.fetched.max(counts.fetched);
+                record.failed = record.failed.max(counts.failed);
+                record.excluded = record.excluded.max(counts.excluded);
+                record.untried = record.untried.max(counts.waiting);
+                done = mind.registry().over(&key).is_some();
+                peers = totals.peers.max(1);
+            }
+            Some((record, view.sites, view.in_flight, done, peers))
         })?;
-        let (record, sites, in_flight, done) = found.ok_or_else(missing)?;
+        let (record, sites, in_flight, done, peers) = found.ok_or_else(missing)?;
         if done {
             // Whoever waited for it may search at once; nothing is done where nothing is uncommitted.
             self.index_now(PATIENCE);
         }
-        Ok(self.progress(&record, sites, in_flight, done))
+        Ok(self.progress(&record, sites, in_flight, done, peers as u64))
     }
 
     pub(super) fn end_crawl(&self, crawl: u64) -> Result<types::CrawlProgress, PeerError> {
-        let input = Input::EndCrawl(CrawlId(crawl), "ended by request".into());
-        self.driver.send(ToDriver::Input(input)).map_err(|_| ending())?;
+        let own = self.key;
+        let starter = self.ask(move |mind| {
+            let book = mind.registry().book();
+            let told = book.crawl(&book.tagged(crawl)?)?;
+            Some(told.begun.body().starter)
+        })?;
+        match starter {
+            None => return Err(PeerError::NotFound(format!("there is no crawl {crawl}"))),
+            Some(starter) if starter != own => {
+                let name =
+                    anthill_dht::name::peer_id(&starter.0).map(|name| name.to_string()).unwrap_or_default();
+                return Err(PeerError::Conflict(format!(
+                    "crawl {crawl} was begun at {name}, which alone can end it"
+                )));
+            }
+            Some(_) => {}
+        }
+        self.driver.send(ToDriver::Peer(Box::new(Input::End(CrawlId(crawl))))).map_err(|_| ending())?;
         self.crawl_progress(crawl)
     }
 
-    fn progress(&self, record: &CrawlRecord, sites: u64, in_flight: u64, idle: bool) -> types::CrawlProgress {
+    fn progress(
+        &self,
+        record: &CrawlRecord,
+        sites: u64,
+        in_flight: u64,
+        idle: bool,
+        peers: u64,
+    ) -> types::CrawlProgress {
         types::CrawlProgress {
             crawl: record.id.0,
             seeds: record.seeds.iter().take(SEEDS_SHOWN).cloned().collect(),
@@ -115,6 +152,7 @@ impl Live {
             sites,
             per_s: self.shared.rates().0,
             done: idle,
+            peers,
             ended: record.ended.clone(),
         }
     }

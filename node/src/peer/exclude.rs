@@ -1,20 +1,23 @@
-//! Exclusions on this peer: made, taken back, listed; what they forbid is purged.
+//! Exclusions: made, taken back, listed; what they forbid is purged.
 
 use super::{Live, PATIENCE, ending, rfc3339};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
 use crate::worker::write::ToWriter;
-use anthill_agent::io::Input;
-use anthill_crawler::exclusion::{Exclusion, Exclusions, Pattern, Scope};
-use std::sync::Arc;
-use std::time::Duration;
+use anthill_agent::peer::io::Input;
+use anthill_crawler::exclusion::{Exclusion, Pattern, Scope};
+use anthill_protocol::exclusion::{self, Draft, RuleKey};
+use anthill_protocol::peer::PeerKey;
+use std::time::{Duration, Instant};
 
 /// Longest wait for a purge: documents of one site are read one by one.
 const PURGE_PATIENCE: Duration = Duration::from_secs(600);
+/// Between two looks whether a word is in force.
+const LOOK: Duration = Duration::from_millis(10);
 
 impl Live {
     pub(super) fn list_exclusions(&self) -> types::Exclusions {
-        let exclusions = Arc::clone(&self.exclusions());
+        let exclusions = self.exclusions();
         types::Exclusions { exclusions: exclusions.list().into_iter().map(|e| self.shown(e)).collect() }
     }
 
@@ -27,7 +30,7 @@ impl Live {
                 Scope::Show => types::ExclusionScope::Show,
             },
             reason: exclusion.reason.clone(),
-            issuer: if exclusion.issuer.is_empty() { self.peer_id.clone() } else { exclusion.issuer.clone() },
+            issuer: if exclusion.issuer.is_empty() { self.peer_id.clone() } else { named(&exclusion.issuer) },
             created_at: rfc3339(exclusion.created_s).unwrap_or_default(),
         }
     }
@@ -41,19 +44,31 @@ impl Live {
     }
 
     fn include(&self, pattern: &Pattern) -> Result<types::Excluded, PeerError> {
-        let mut guard = self.exclusions();
-        let mut exclusions = guard.as_ref().clone();
-        let gone = exclusions.remove(pattern, None);
-        if gone.is_empty() {
-            return Err(PeerError::NotFound(format!(
-                "there is no exclusion `{pattern}`; `anthill exclusions` lists them"
-            )));
+        let own = self.key;
+        let wanted = pattern.clone();
+        let keys: Vec<RuleKey> = self.ask(move |mind| {
+            let all = mind.exclusions().book().exclusions().of_issuer(&own);
+            let same = all.filter(|one| Pattern::parse(&one.statement().pattern).is_ok_and(|p| p == wanted));
+            same.map(|one| one.statement().key).collect()
+        })?;
+        if keys.is_empty() {
+            let others =
+                self.exclusions().iter().find(|one| one.pattern == *pattern).map(|one| named(&one.issuer));
+            return Err(match others {
+                Some(issuer) => PeerError::Conflict(format!(
+                    "`{pattern}` was excluded by {issuer}, who alone can take it back"
+                )),
+                None => PeerError::NotFound(format!(
+                    "there is no exclusion `{pattern}`; `anthill exclusions` lists them"
+                )),
+            });
         }
-        for one in &gone {
-            self.store.put_exclusion(&key(one), None)?;
+        for key in keys {
+            self.driver.send(ToDriver::Peer(Box::new(Input::Include(key)))).map_err(|_| ending())?;
         }
-        *guard = Arc::new(exclusions);
-        self.tell(&guard)?;
+        self.until(|live| {
+            !live.exclusions().iter().any(|one| one.issuer.is_empty() && one.pattern == *pattern)
+        });
         Ok(types::Excluded { pattern: pattern.to_string(), in_force: false, purged: 0 })
     }
 
@@ -62,34 +77,30 @@ impl Live {
         change: &types::ExclusionChange,
         pattern: Pattern,
     ) -> Result<types::Excluded, PeerError> {
-        let exclusion = Exclusion {
-            pattern: pattern.clone(),
-            scope: match change.scope {
-                types::ExclusionScope::Crawl => Scope::Crawl,
-                types::ExclusionScope::Index => Scope::Index,
-                types::ExclusionScope::Show => Scope::Show,
-            },
-            reason: change.reason.clone(),
-            issuer: String::new(),
-            seq: self.clock.now().0,
-            created_s: self.clock.now().unix_s(),
+        let scope = match change.scope {
+            types::ExclusionScope::Crawl => exclusion::Scope::Crawl,
+            types::ExclusionScope::Index => exclusion::Scope::Index,
+            types::ExclusionScope::Show => exclusion::Scope::Show,
         };
-        {
-            let mut guard = self.exclusions();
-            let mut exclusions = guard.as_ref().clone();
-            exclusions.insert(exclusion.clone()).map_err(|e| PeerError::Conflict(e.to_string()))?;
-            let json = serde_json::to_vec(&exclusion).map_err(|e| PeerError::Internal(e.to_string()))?;
-            self.store.put_exclusion(&key(&exclusion), Some(&json))?;
-            *guard = Arc::new(exclusions);
-            self.tell(&guard)?;
-        }
-        let purged = if exclusion.scope == Scope::Show { 0 } else { self.purge(pattern.clone())? };
+        let draft =
+            Draft { pattern: pattern.to_string(), scope, reason: change.reason.clone(), expires_s: None };
+        let (reply, answer) = crossbeam_channel::bounded(1);
+        self.driver.send(ToDriver::Exclude(draft, reply)).map_err(|_| ending())?;
+        let said = answer.recv_timeout(PATIENCE).map_err(|_| ending())?;
+        said.map_err(PeerError::Conflict)?;
+        self.until(|live| live.exclusions().iter().any(|one| one.pattern == pattern));
+        // What is acknowledged survives.
+        self.written()?;
+        let purged = if scope == exclusion::Scope::Show { 0 } else { self.purge(pattern.clone())? };
         Ok(types::Excluded { pattern: pattern.to_string(), in_force: true, purged })
     }
 
-    fn tell(&self, exclusions: &Arc<Exclusions>) -> Result<(), PeerError> {
-        let input = Input::Exclusions(Arc::clone(exclusions));
-        self.driver.send(ToDriver::Input(input)).map_err(|_| ending())
+    /// Waits until something holds, or patience is over: what was said is heard by the driver's next turns.
+    fn until(&self, holds: impl Fn(&Live) -> bool) {
+        let begun = Instant::now();
+        while !holds(self) && begun.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn purge(&self, pattern: Pattern) -> Result<u64, PeerError> {
@@ -105,27 +116,9 @@ impl Live {
     }
 }
 
-/// Exclusions in the store, as the process finds them at its start.
-pub fn stored(store: &crate::store::Store) -> Result<Exclusions, crate::store::StoreError> {
-    let mut exclusions = Exclusions::default();
-    for json in store.exclusions()? {
-        match serde_json::from_slice::<Exclusion>(&json) {
-            Ok(exclusion) => {
-                if let Err(error) = exclusions.insert(exclusion) {
-                    tracing::error!(%error, "a stored exclusion is not in force");
-                }
-            }
-            Err(error) => tracing::error!(%error, "a stored exclusion cannot be read and is not in force"),
-        }
-    }
-    Ok(exclusions)
-}
-
-fn key(exclusion: &Exclusion) -> Vec<u8> {
-    let scope = match exclusion.scope {
-        Scope::Crawl => "crawl",
-        Scope::Index => "index",
-        Scope::Show => "show",
-    };
-    format!("{}\0{scope}\0{}", exclusion.pattern, exclusion.issuer).into_bytes()
+/// The PeerId of an issuer, who is named by a key.
+fn named(issuer: &str) -> String {
+    let key = PeerKey::from_hex(issuer);
+    let name = key.and_then(|key| anthill_dht::name::peer_id(&key.0));
+    name.map_or_else(|| issuer.to_owned(), |name| name.to_string())
 }

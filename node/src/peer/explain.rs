@@ -1,5 +1,6 @@
 //! The life of one URL: what is known of it, why it waits, what came of it.
 
+use super::swarm::named;
 use super::{Live, rfc3339, rfc3339_instant};
 use crate::api::{PeerError, types};
 use anthill_crawler::canon::Canon;
@@ -8,7 +9,6 @@ use anthill_crawler::filter::Verdict;
 use anthill_crawler::record::{Attempt, RobotsAnswer, UrlRecord, UrlState};
 use anthill_crawler::robots::Robots;
 use anthill_protocol::key::UrlId;
-use std::sync::Arc;
 
 /// Linking sites counted.
 const MAX_INLINKS: usize = 10_000;
@@ -17,15 +17,16 @@ impl Live {
     pub(super) fn explain(&self, typed: &str) -> Result<types::Explanation, PeerError> {
         let canon = self.canonical(typed)?;
         let ids = canon.ids();
+        let standing = self.standing(ids.url.slot())?;
         let mut told = types::Explanation {
             url: canon.url().to_owned(),
             host: canon.host().to_owned(),
             site: canon.site().to_owned(),
             slot: u32::from(ids.url.slot().number()),
-            owner: self.peer_id.clone(),
-            holder: Some(self.peer_id.clone()),
+            owner: standing.owner,
+            holder: standing.holder.map(|holder| named(&holder)),
             state: "unknown".into(),
-            why: "no crawl of this peer has met it".into(),
+            why: "no crawl has met it, as far as this peer knows".into(),
             filter: match self.workshop.filters.check(&canon) {
                 Verdict::Pass => "pass".into(),
                 Verdict::Doubtful(rule) => format!("doubtful: {rule}"),
@@ -35,7 +36,7 @@ impl Live {
             ..types::Explanation::default()
         };
         self.explain_robots(&canon, &mut told)?;
-        let exclusions = Arc::clone(&self.exclusions());
+        let exclusions = self.exclusions();
         told.exclusion =
             exclusions.forbids(Scope::Show, canon.site(), canon.host(), canon.url()).map(|e| self.shown(e));
         if let Some(record) = self.store.url(&ids.url)? {
@@ -68,7 +69,7 @@ impl Live {
             }
         };
         let Some(item) = queued else { return Ok(()) };
-        let view = self.ask(move |agent| agent.host_view(host))?;
+        let view = self.ask(move |mind| mind.crawl().host_view(host))?;
         told.state = "queued".into();
         told.crawl = Some(item.entry.crawl.0);
         told.depth = Some(u32::from(item.entry.depth));

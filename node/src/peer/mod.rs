@@ -8,27 +8,27 @@ mod import;
 mod search;
 mod site;
 mod status;
-
-pub use exclude::stored as stored_exclusions;
+mod swarm;
 
 use crate::api::{Answer, ByteStream, Export, Peer, PeerError, types};
 use crate::clock::Clock;
-use crate::driver::ToDriver;
+use crate::driver::{Mind, ToDriver};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::store::{Store, StoreError};
+use crate::swarm::{Inquiries, Question};
 use crate::worker::index::ToIndexer;
 use crate::worker::make::Workshop;
 use crate::worker::write::ToWriter;
-use anthill_agent::Agent;
 use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::time::Instant;
 use anthill_index::Searcher;
+use anthill_protocol::peer::PeerKey;
 use crossbeam_channel::Sender;
 use prometheus_client::metrics::histogram::Histogram;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest wait for a thread of this process to answer; longer means that it hangs or is ending.
@@ -38,6 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Live {
     /// Settings in force.
     pub settings: Arc<Settings>,
+    /// Its key.
+    pub key: PeerKey,
     /// Its PeerId.
     pub peer_id: String,
     /// What people call it.
@@ -60,8 +62,10 @@ pub struct Live {
     pub searcher: Searcher,
     /// What makes pages of responses.
     pub workshop: Arc<Workshop>,
-    /// Exclusions in force.
-    pub exclusions: Mutex<Arc<Exclusions>>,
+    /// To ask other peers, if there is a network.
+    pub inquiries: Option<Arc<Inquiries>>,
+    /// Where others find this peer (multiaddrs).
+    pub addresses: Vec<String>,
     /// Numbers.
     pub metrics: Arc<Metrics>,
     /// Seconds that a search takes.
@@ -89,14 +93,14 @@ impl LivePeer {
 }
 
 impl Live {
-    /// Asks the agent, by way of the driver.
+    /// Asks the mind, by way of the driver.
     fn ask<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&Agent) -> T + Send + 'static,
+        question: impl FnOnce(&Mind) -> T + Send + 'static,
     ) -> Result<T, PeerError> {
         let (reply, answer) = crossbeam_channel::bounded(1);
-        let asked = ToDriver::Ask(Box::new(move |agent| {
-            let _ = reply.send(question(agent));
+        let asked = ToDriver::Ask(Box::new(move |mind| {
+            let _ = reply.send(question(mind));
         }));
         self.driver.send(asked).map_err(|_| ending())?;
         answer.recv_timeout(PATIENCE).map_err(|_| ending())
@@ -112,8 +116,8 @@ impl Live {
             .map_err(|e| PeerError::Bad(format!("`{typed}`: {e}")))
     }
 
-    fn exclusions(&self) -> MutexGuard<'_, Arc<Exclusions>> {
-        self.exclusions.lock().unwrap_or_else(PoisonError::into_inner)
+    fn exclusions(&self) -> Arc<Exclusions> {
+        self.shared.exclusions()
     }
 }
 
@@ -152,12 +156,37 @@ impl Peer for LivePeer {
         self.answer(|live| Ok(live.peers()))
     }
 
+    fn swarm_status(&self) -> Answer<'_, types::Status> {
+        Box::pin(async move {
+            let own = self.answer(Live::status).await?;
+            Ok(self.swarm_status(own).await)
+        })
+    }
+
+    fn invite(&self) -> Answer<'_, types::Invitation> {
+        self.answer(Live::invite)
+    }
+
     fn site(&self, site: String) -> Answer<'_, types::SiteReport> {
-        self.answer(move |live| live.site(&site))
+        Box::pin(async move {
+            let asked = site.clone();
+            let holder = self.answer(move |live| live.holder_of(&asked)).await?;
+            match self.ask_holder(holder, Question::Site(site.clone())).await {
+                Some(report) => Ok(report),
+                None => self.answer(move |live| live.site(&site)).await,
+            }
+        })
     }
 
     fn explain(&self, url: String) -> Answer<'_, types::Explanation> {
-        self.answer(move |live| live.explain(&url))
+        Box::pin(async move {
+            let asked = url.clone();
+            let holder = self.answer(move |live| live.holder_of(&asked)).await?;
+            match self.ask_holder(holder, Question::Explain(url.clone())).await {
+                Some(told) => Ok(told),
+                None => self.answer(move |live| live.explain(&url)).await,
+            }
+        })
     }
 
     fn lexicon(&self, term: String) -> Answer<'_, types::Lexicon> {

@@ -6,7 +6,6 @@ use crate::worker::index::ToIndexer;
 use anthill_crawler::exclusion::Scope;
 use anthill_index::{Hit, Query, SearchOptions};
 use anthill_protocol::key::UrlId;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Postings shown of a term.
@@ -50,7 +49,7 @@ impl Live {
         request: &types::SearchRequest,
         options: &SearchOptions,
     ) -> Result<(Vec<Hit>, u64, Vec<String>), PeerError> {
-        let exclusions = Arc::clone(&self.exclusions());
+        let exclusions = self.exclusions();
         let failed = |e: anthill_index::Error| PeerError::Internal(e.to_string());
         if exclusions.is_empty() {
             let results = self.searcher.search(query, request.n, request.offset, options).map_err(failed)?;

@@ -1,5 +1,6 @@
 //! One site: how it is treated, what is known of it, its vital statistics.
 
+use super::swarm::named;
 use super::{Live, rfc3339_instant};
 use crate::api::{PeerError, types};
 use anthill_crawler::frontier::Waiting;
@@ -7,7 +8,6 @@ use anthill_crawler::map::Map;
 use anthill_crawler::record::{HostRecord, RobotsAnswer, RobotsRecord, UrlState};
 use anthill_crawler::robots::Robots;
 use anthill_protocol::key::{HostId, SiteId};
-use std::sync::Arc;
 
 /// Hosts shown of a site.
 const MAX_HOSTS: usize = 1_000;
@@ -36,11 +36,16 @@ impl Live {
         }
         hosts.sort_by(|a, b| b.1.requests.cmp(&a.1.requests).then(a.1.name.cmp(&b.1.name)));
         let hosts_total = hosts.len() as u64;
+        let standing = self.standing(id.slot())?;
+        let holder = standing.holder.map(|holder| named(&holder));
+        let kept = standing.claim.iter().flat_map(|claim| &claim.set);
         let mut report = types::SiteReport {
             site: site.clone(),
             slot: u32::from(id.slot().number()),
-            owner: self.peer_id.clone(),
-            holder: Some(self.peer_id.clone()),
+            owner: standing.owner,
+            replicas: kept.filter(|peer| Some(*peer) != holder.as_ref()).cloned().collect(),
+            holder,
+            claim: standing.claim.clone(),
             hosts_total,
             ..types::SiteReport::default()
         };
@@ -51,7 +56,7 @@ impl Live {
         }
         self.sum_urls(id, &mut report)?;
         report.vitals.keywords = self.keywords(id, &mut report.pages_indexed)?;
-        let exclusions = Arc::clone(&self.exclusions());
+        let exclusions = self.exclusions();
         report.exclusions =
             exclusions.iter().filter(|e| e.pattern.site() == site).map(|e| self.shown(e)).collect();
         Ok(report)
@@ -78,7 +83,7 @@ impl Live {
     }
 
     fn host_report(&self, id: HostId, record: &HostRecord) -> Result<types::HostReport, PeerError> {
-        let view = self.ask(move |agent| agent.host_view(id))?;
+        let view = self.ask(move |mind| mind.crawl().host_view(id))?;
         let robots = self.store.robots(&id)?;
         let reports = robots.iter().zip(["http", "https"]);
         let robots = reports.filter_map(|(r, s)| r.as_ref().map(|r| self.robots_report(r, s))).collect();

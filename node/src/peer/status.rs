@@ -1,6 +1,7 @@
 //! This peer at a glance.
 
 use super::Live;
+use super::swarm::links;
 use crate::api::{PeerError, types};
 use std::sync::atomic::Ordering;
 
@@ -8,15 +9,16 @@ impl Live {
     pub(super) fn status(&self) -> Result<types::Status, PeerError> {
         let totals = self.shared.totals();
         let (per_s, bytes_per_s) = self.shared.rates();
-        let hosts = self.ask(|agent| agent.counts())?;
+        let hosts = self.ask(|mind| mind.crawl().counts())?;
         Ok(types::Status {
             peer_id: self.peer_id.clone(),
             name: self.name.clone(),
             swarm: self.settings.swarm.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             uptime_s: self.started.elapsed().as_secs(),
-            addresses: Vec::new(),
-            peers: types::PeersCount::default(),
+            addresses: self.addresses.clone(),
+            peers: self.peers_count(),
+            peers_reporting: None,
             urls: types::Urls {
                 known: totals.known,
                 queued: totals.queued,
@@ -25,11 +27,11 @@ impl Live {
                 excluded: totals.excluded,
             },
             pages: types::Pages {
-                indexed: self.shared.indexed.load(Ordering::Relaxed),
-                standby: 0,
+                indexed: self.shared.indexed.load(Ordering::Relaxed).min(totals.pages),
+                standby: self.shared.indexed.load(Ordering::Relaxed).saturating_sub(totals.pages),
                 bytes: totals.page_bytes,
             },
-            // Alone, a peer owns and holds every site it knows of that has work.
+            // Counted by their hosts that have work here.
             sites: types::Sites {
                 owned: hosts.hosts as u64,
                 held: hosts.hosts as u64,
@@ -41,7 +43,7 @@ impl Live {
                 bytes_per_s,
             },
             duplicates: types::Duplicates { exact: totals.duplicates_exact, near: totals.duplicates_near },
-            links: types::Links::default(),
+            links: links(self),
             contracts: types::Contracts::default(),
             idle: self.shared.idle.load(Ordering::Relaxed),
             paused: self.shared.paused(),
@@ -59,18 +61,5 @@ impl Live {
         self.metrics.paused.set(i64::from(self.shared.paused().is_some()));
         self.metrics.uptime_seconds.set(self.started.elapsed().as_secs_f64());
         self.metrics.text()
-    }
-
-    pub(super) fn peers(&self) -> types::Peers {
-        types::Peers {
-            peers: vec![types::PeerEntry {
-                peer_id: self.peer_id.clone(),
-                name: self.name.clone(),
-                this: true,
-                state: types::PeerState::Alive,
-                version: env!("CARGO_PKG_VERSION").into(),
-                addresses: Vec::new(),
-            }],
-        }
     }
 }

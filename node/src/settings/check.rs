@@ -2,10 +2,14 @@
 
 use super::error::SettingsError;
 use super::tree::Settings;
+use anthill_dht::{Multiaddr, PeerId};
+use anthill_protocol::member::{MAX_TOKENS, MIN_TOKENS};
 use std::time::Duration;
 
 /// Most requests in flight: each holds a socket, and systems give a process some 20,000 at most without being asked.
 pub const MAX_FETCHERS: usize = 10_000;
+/// Most peers that keep a page: what placement tells.
+pub const MAX_REPLICAS: usize = 7;
 /// Most worker threads of one sort: more than cores of any machine of today.
 pub const MAX_THREADS: usize = 1_024;
 /// Most seeds in settings; a crawl of more is asked for over the API, in parts.
@@ -56,6 +60,7 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
             format!("`{}` is no http or https URL", seed.chars().take(100).collect::<String>()),
         );
     }
+    check_network(s, &fail)?;
     if let Some(host) = s.api_hosts.iter().find(|host| !is_host_name(host)) {
         return fail(
             "api_hosts",
@@ -68,6 +73,8 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
         }
     }
     for (key, value, low, high) in [
+        ("replicas", s.replicas, 1, MAX_REPLICAS),
+        ("tokens", s.tokens, usize::from(MIN_TOKENS), usize::from(MAX_TOKENS)),
         ("fetchers", s.fetchers, 1, MAX_FETCHERS),
         ("threads.parsers", s.threads.parsers, 0, MAX_THREADS),
         ("threads.indexers", s.threads.indexers, 0, MAX_THREADS),
@@ -88,6 +95,34 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
     check_sizes(s, &fail)?;
     check_times(s, &fail)?;
     check_rules(s, &fail)
+}
+
+fn check_network(s: &Settings, fail: Fail<'_>) -> Result<(), SettingsError> {
+    for (key, addresses) in [("listen", &s.listen), ("bootstrap", &s.bootstrap)] {
+        if let Some(bad) = addresses.iter().find(|address| address.parse::<Multiaddr>().is_err()) {
+            let shown: String = bad.chars().take(100).collect();
+            return fail(
+                key,
+                format!("`{shown}` is no multiaddr; one is written as in /ip4/192.0.2.1/tcp/7071"),
+            );
+        }
+    }
+    for (key, peers) in [("moderators", &s.moderators), ("follow", &s.follow)] {
+        if let Some(bad) = peers.iter().find(|peer| peer.parse::<PeerId>().is_err()) {
+            let shown: String = bad.chars().take(100).collect();
+            return fail(key, format!("`{shown}` is no PeerId; `anthill status` shows a peer's"));
+        }
+    }
+    if let Err(error) = anthill_dht::Config::of(&s.swarm) {
+        return fail("swarm", error.to_string());
+    }
+    match s.network.reachable.as_str() {
+        "yes" | "no" | "auto" => Ok(()),
+        other => fail(
+            "network.reachable",
+            format!("yes, no or auto, not `{}`", other.chars().take(20).collect::<String>()),
+        ),
+    }
 }
 
 type Fail<'a> = &'a dyn Fn(&str, String) -> Result<(), SettingsError>;

@@ -24,6 +24,21 @@ pub struct NodeFlags {
     /// URL or mail address for people whose pages are crawled; needed to crawl public addresses
     #[arg(long, value_name = "URL|MAIL")]
     pub contact: Option<String>,
+    /// Address at which other peers reach this one, as in /ip4/0.0.0.0/tcp/7071; may be repeated
+    #[arg(long, value_name = "MULTIADDR")]
+    pub listen: Vec<String>,
+    /// Peer to begin with, as in /ip4/192.0.2.1/tcp/7071/p2p/12D3…; may be repeated
+    #[arg(long, value_name = "MULTIADDR")]
+    pub bootstrap: Vec<String>,
+    /// Name of the swarm [default: anthill]
+    #[arg(long, value_name = "NAME")]
+    pub swarm: Option<String>,
+    /// File with the key of a private swarm
+    #[arg(long, value_name = "FILE")]
+    pub swarm_key: Option<PathBuf>,
+    /// Talk to no other peers
+    #[arg(long)]
+    pub offline: bool,
     /// Where the search page and the HTTP API listen; port 0 takes a free one [default: 127.0.0.1:7070]
     #[arg(long, value_name = "IP:PORT")]
     pub api: Option<SocketAddr>,
@@ -63,10 +78,19 @@ impl NodeFlags {
             (false, _) => Some("trace"),
         };
         let list = |items: Vec<Value>| (!items.is_empty()).then_some(Value::Array(items));
-        let given: [(&'static str, &'static str, Option<Value>); 11] = [
+        let given: [(&'static str, &'static str, Option<Value>); 16] = [
             ("--data", "data", self.data.as_ref().map(|d| Value::from(d.to_string_lossy().into_owned()))),
             ("--name", "name", self.name.clone().map(Value::from)),
             ("--contact", "contact", self.contact.clone().map(Value::from)),
+            ("--listen", "listen", list(self.listen.iter().cloned().map(Value::from).collect())),
+            ("--bootstrap", "bootstrap", list(self.bootstrap.iter().cloned().map(Value::from).collect())),
+            ("--swarm", "swarm", self.swarm.clone().map(Value::from)),
+            (
+                "--swarm-key",
+                "swarm_key",
+                self.swarm_key.as_ref().map(|f| Value::from(f.to_string_lossy().into_owned())),
+            ),
+            ("--offline", "offline", self.offline.then_some(Value::Boolean(true))),
             ("--api", "api", self.api.map(|a| Value::from(a.to_string()))),
             ("--seed", "seeds", list(self.seeds.iter().cloned().map(Value::from).collect())),
             ("--resolve", "resolve", list(self.resolve.iter().map(|o| Value::from(o.to_string())).collect())),

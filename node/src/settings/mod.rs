@@ -24,7 +24,7 @@ pub use origin::{Origin, Origins, Sourced};
 pub use resolve::{Resolved, data_folder, load};
 pub use show::{default_file, resolved_text};
 pub use tree::{
-    Cache, Canon, Extract, Filters, Index, Limits, Ranking, Revisit, Settings, Threads, Timeouts,
+    Cache, Canon, Extract, Filters, Index, Limits, Ranking, Revisit, Settings, Threads, Timeouts, Ways,
 };
 pub use values::{Network, ValueError};
 

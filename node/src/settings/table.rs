@@ -65,6 +65,42 @@ pub const KEYS: &[Key] = &[
     ),
     key("swarm", Kind::Text, "\"anthill\"", "Name of the swarm this peer belongs to."),
     key(
+        "listen",
+        Kind::Texts,
+        "[]",
+        "Addresses (multiaddrs) at which other peers reach this one, as in\n\
+         listen = [\"/ip4/0.0.0.0/tcp/7071\", \"/ip4/0.0.0.0/udp/7071/quic-v1\"]\n\
+         Without any: these two, or any free port where 7071 is taken.",
+    ),
+    key(
+        "bootstrap",
+        Kind::Texts,
+        "[]",
+        "Peers to begin with: addresses that end in /p2p/ and a peer's name, as `anthill invite` and DIR/peer.addr say.\n\
+         Without any this peer founds a swarm, unless it was in one before.",
+    ),
+    unset(
+        "swarm_key",
+        Kind::Text,
+        "File with the key of a private swarm: 64 hexadecimal digits. Then TCP alone is used, for QUIC knows no such keys.\n\
+         As in: swarm_key = \"/etc/anthill/swarm.key\"",
+    ),
+    key("offline", Kind::Truth, "false", "Whether this peer talks to no others at all."),
+    key("replicas", Kind::Whole, "3", "Peers that keep each page. The same at all peers of a swarm."),
+    key(
+        "tokens",
+        Kind::Whole,
+        "64",
+        "This peer's share of the swarm's work: 32 is half of a usual peer's, 128 twice as much.",
+    ),
+    key(
+        "moderators",
+        Kind::Texts,
+        "[]",
+        "PeerIds whose exclusions bind this peer, because the swarm trusts them. The same at all peers of a swarm.",
+    ),
+    key("follow", Kind::Texts, "[]", "PeerIds of others whose exclusions this peer heeds."),
+    key(
         "api",
         Kind::Address,
         "\"127.0.0.1:7070\"",
@@ -129,6 +165,25 @@ pub const KEYS: &[Key] = &[
         "What is logged: error, warn, info, debug or trace; for parts too, as in \"info,anthill_node=debug\".",
     ),
     key("log_json", Kind::Truth, "false", "Whether the log is written as JSON lines."),
+    key(
+        "network.lan",
+        Kind::Truth,
+        "false",
+        "Whether peers of the swarm are looked for on the local network, by multicast.",
+    ),
+    key("network.upnp", Kind::Truth, "true", "Whether the router is asked for a way in."),
+    key(
+        "network.relay",
+        Kind::Truth,
+        "true",
+        "Whether this peer passes on for members that cannot be reached, within limits.",
+    ),
+    key(
+        "network.reachable",
+        Kind::Text,
+        "\"auto\"",
+        "Whether others can connect to this peer: yes, no, or auto, by trying. Where addresses are private nobody can try.",
+    ),
     key("threads.parsers", Kind::Whole, "0", "Threads that parse pages. 0: one for each core."),
     key("threads.indexers", Kind::Whole, "1", "Threads that build the index. 0: one for each core."),
     key("limits.max_body", Kind::Size, "\"10MiB\"", "A body is cut after so many bytes received."),

@@ -136,6 +136,11 @@ fn what_will_not_do_is_refused_with_its_key_origin_and_remedy() {
     for (variable, value, expected) in [
         ("ANTHILL_FETCHERS", "many", "`fetchers` (environment ANTHILL_FETCHERS): a whole number"),
         ("ANTHILL_FETCHERS", "0", "1 to 10000, not 0"),
+        ("ANTHILL_LISTEN", "/x", "`/x` is no multiaddr"),
+        ("ANTHILL_FOLLOW", "me", "`me` is no PeerId"),
+        ("ANTHILL_SWARM", "a b", "letters, digits"),
+        ("ANTHILL_TOKENS", "7", "32 to 256, not 7"),
+        ("ANTHILL_NETWORK__REACHABLE", "maybe", "yes, no or auto"),
         ("ANTHILL_HOST_DELAY", "soon", "`soon` is no duration"),
         ("ANTHILL_HOST_DELAY", "2d", "`host_delay` (environment ANTHILL_HOST_DELAY): at most 24h"),
         ("ANTHILL_CONTACT", "me", "write a URL"),
@@ -205,7 +210,9 @@ fn flags_are_read_as_the_interface_promises() {
     use clap::{CommandFactory, Parser};
     Program::command().debug_assert();
     let line = "x --data /d --name n --api 127.0.0.1:0 --seed http://a.test/ --seed http://b.test/ --contact a@b.test \
-                --resolve *.test=127.0.0.1:8080 --allow-private --host-delay 0s --ip-delay 50ms --fetchers 9 -v";
+                --resolve *.test=127.0.0.1:8080 --allow-private --host-delay 0s --ip-delay 50ms --fetchers 9 -v \
+                --listen /ip4/127.0.0.1/tcp/0 --bootstrap /ip4/192.0.2.1/tcp/1/p2p/12D3KooWHMq5Y95sCBrpEu8ak4RD9RxHLDyaSYVF3PMTpefRXLVx \
+                --swarm ants --swarm-key /k --offline";
     let flags = Program::try_parse_from(line.split_whitespace()).expect("valid").flags;
     let s = Home::new().load(&flags, &[]).expect("valid").settings;
     assert_eq!(s.data, Path::new("/d"));
@@ -215,14 +222,9 @@ fn flags_are_read_as_the_interface_promises() {
     assert!(s.allow_private);
     assert_eq!((s.host_delay, s.ip_delay, s.fetchers), (Duration::ZERO, Duration::from_millis(50), 9));
     assert_eq!(s.log, "debug");
-    for line in [
-        "x --host-delay soon",
-        "x --api localhost",
-        "x --resolve a",
-        "x --fetchers -1",
-        "x --listen /x",
-        "x -v -q",
-    ] {
+    assert_eq!((s.listen.len(), s.bootstrap.len(), s.swarm.as_str(), s.offline), (1, 1, "ants", true));
+    assert_eq!(s.swarm_key.as_deref(), Some(Path::new("/k")));
+    for line in ["x --host-delay soon", "x --api localhost", "x --resolve a", "x --fetchers -1", "x -v -q"] {
         assert!(Program::try_parse_from(line.split_whitespace()).is_err(), "{line}");
     }
 }
@@ -257,6 +259,7 @@ fn table_and_tree_have_the_same_keys() {
     let settings = Settings {
         name: Some("n".into()),
         contact: Some("a@b.test".into()),
+        swarm_key: Some("/k".into()),
         ..Settings::with_data(Path::new("/d"))
     };
     let mut found = Vec::new();

@@ -23,6 +23,23 @@ pub struct Settings {
     pub contact: Option<String>,
     /// The swarm's name.
     pub swarm: String,
+    /// Where other peers reach this one.
+    pub listen: Vec<String>,
+    /// Peers to begin with.
+    pub bootstrap: Vec<String>,
+    /// File with the key of a private swarm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swarm_key: Option<PathBuf>,
+    /// Whether it talks to no others at all.
+    pub offline: bool,
+    /// Peers that keep each page.
+    pub replicas: usize,
+    /// This peer's share of the work.
+    pub tokens: usize,
+    /// PeerIds whose exclusions bind everybody.
+    pub moderators: Vec<String>,
+    /// PeerIds of others whose exclusions this peer heeds.
+    pub follow: Vec<String>,
     /// Where the HTTP API listens; port 0 takes a free one.
     pub api: SocketAddr,
     /// Further host names the API answers to.
@@ -50,6 +67,8 @@ pub struct Settings {
     pub log: String,
     /// Whether the log is written as JSON lines.
     pub log_json: bool,
+    /// Ways to other peers, and from them.
+    pub network: Ways,
     /// Worker threads.
     pub threads: Threads,
     /// Bounds on what is fetched.
@@ -74,6 +93,20 @@ pub struct Settings {
     /// Where each value came from.
     #[serde(skip)]
     pub origins: super::origin::Origins,
+}
+
+/// Ways to other peers, and from them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ways {
+    /// Whether the local network is searched for peers.
+    pub lan: bool,
+    /// Whether the router is asked for a way in.
+    pub upnp: bool,
+    /// Whether it passes on for members that cannot be reached.
+    pub relay: bool,
+    /// `yes`, `no` or `auto`.
+    pub reachable: String,
 }
 
 /// Worker threads. 0 means as many as there are cores.

@@ -5,6 +5,7 @@
 
 use super::block::{self, Block};
 use super::family::Family;
+use super::item::{Kind, State, Sums, item_key};
 use super::sieve;
 use super::value::Later;
 use super::write::{Draft, Write, Writer, url_fingerprint};
@@ -21,13 +22,13 @@ const BLOCK_BYTES: usize = 8 << 10;
 
 /// An entry on its way into a queue.
 pub(super) struct Arrival<'a> {
-    host: HostId,
-    level: u8,
+    pub(super) host: HostId,
+    pub(super) level: u8,
     /// Its place in the order of arrival.
-    order: usize,
-    entry: &'a QueueEntry,
+    pub(super) order: usize,
+    pub(super) entry: &'a QueueEntry,
     /// Of its host and site, where they are known.
-    names: (&'a str, &'a str),
+    pub(super) names: (&'a str, &'a str),
 }
 
 impl Writer {
@@ -53,19 +54,25 @@ impl Writer {
         asked.dedup_by_key(|&mut (id, _)| id);
         let store = Arc::clone(&self.store);
         let ids: Vec<u128> = asked.iter().map(|&(id, _)| id).collect();
-        let known = self.sieve.known(&store, &ids)?;
+        let known = match self.itemized {
+            true => self.have_items(&ids)?,
+            false => self.sieve.known(&store, &ids)?,
+        };
         for ((id, place), known) in asked.into_iter().zip(known) {
             if known {
                 self.recent_urls.insert(url_fingerprint(&UrlId::from_bytes(id.to_be_bytes())));
                 continue;
             }
             draft.urls.push(id);
-            self.totals.known += 1;
+            let slot = UrlId::from_bytes(id.to_be_bytes()).slot();
+            self.slots.tally(slot, &Sums { known: 1, ..Sums::default() }, &mut self.totals);
             if let Some(fresh) = fresh.get_mut(place) {
                 *fresh = true;
             }
         }
-        self.sieve.admit(&store, &draft.urls, &mut draft.batch);
+        if !self.itemized {
+            self.sieve.admit(&store, &draft.urls, &mut draft.batch);
+        }
         Ok(fresh)
     }
 
@@ -76,8 +83,13 @@ impl Writer {
         new: bool,
         draft: &mut Draft<'a>,
     ) -> Result<()> {
-        if !new && (!admission.force || self.is_of_its_crawl(admission)?) {
+        if !new && (!admission.force || !self.is_wanted_again(admission)?) {
             return Ok(());
+        }
+        if self.itemized {
+            let Admission { id, host, level, entry, .. } = admission;
+            let state = State::Queued { host: *host, level: *level, entry: entry.clone() };
+            draft.edits.state(id, state);
         }
         if admission.entry.untried() {
             *draft.admitted.entry((admission.entry.crawl, admission.host.slot())).or_default() += 1;
@@ -88,23 +100,32 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether a URL was tried by the crawl that wants it, or waits for that: a seed may be sent twice.
-    fn is_of_its_crawl(&self, admission: &Admission) -> Result<bool> {
+    /// Whether a URL that is known is to be tried again because a crawl asks for it: not if that crawl tried it, or it waits for that.
+    /// A seed may be sent twice.
+    fn is_wanted_again(&self, admission: &Admission) -> Result<bool> {
         let crawl = admission.entry.crawl;
+        if self.itemized {
+            let kept = self.store.kept(&item_key(Kind::Url, admission.id.bytes()))?;
+            return Ok(match kept.and_then(|kept| kept.state) {
+                // It is fetched soon, for whomever.
+                Some(State::Queued { .. }) => false,
+                Some(State::Later { entry, .. }) => entry.crawl != crawl,
+                Some(State::Done(by)) => by != crawl,
+                None => true,
+            });
+        }
         if self.store.url(&admission.id)?.is_some_and(|record| record.crawl == crawl) {
-            return Ok(true);
+            return Ok(false);
         }
         let waits = self.store.find_queued(admission.host, &admission.entry.url)?;
-        Ok(waits.is_ok_and(|item| item.is_some_and(|item| item.entry.crawl == crawl)))
+        Ok(!waits.is_ok_and(|item| item.is_some_and(|item| item.entry.crawl == crawl)))
     }
 
     /// Puts what was admitted into the queues.
     pub(super) fn put_admitted(&mut self, draft: &mut Draft<'_>) {
-        for (&(crawl, _), &count) in &draft.admitted {
-            self.totals.untried += count;
-            let counts = self.crawls.entry(crawl).or_default();
-            counts.admitted += count;
-            counts.untried += count;
+        for ((crawl, slot), count) in draft.admitted.clone() {
+            self.count_untried(slot, crawl, i64::try_from(count).unwrap_or(i64::MAX), draft);
+            self.crawls.entry(crawl).or_default().admitted += count;
             draft.touched.insert(crawl);
         }
         let queued = std::mem::take(&mut draft.queued);
@@ -112,14 +133,15 @@ impl Writer {
     }
 
     /// Puts entries into their hosts' queues, in order of arrival.
-    fn put_queued(&mut self, mut arrivals: Vec<Arrival<'_>>, draft: &mut Draft<'_>) {
+    pub(super) fn put_queued(&mut self, mut arrivals: Vec<Arrival<'_>>, draft: &mut Draft<'_>) {
         arrivals.sort_unstable_by_key(|a| (a.host, a.level, a.order));
-        self.totals.queued += arrivals.len() as u64;
         let store = Arc::clone(&self.store);
         let cf = store.cf(Family::Queue);
         let mut value = Vec::with_capacity(BLOCK_BYTES);
         for gain in arrivals.chunk_by(|a, b| (a.host, a.level) == (b.host, b.level)) {
             let Some(&Arrival { host, level, names, .. }) = gain.first() else { continue };
+            let queued = Sums { queued: gain.len() as i64, ..Sums::default() };
+            self.slots.tally(host.slot(), &queued, &mut self.totals);
             let mut rest = gain;
             while !rest.is_empty() {
                 let (packed, count) = Block::pack(rest.iter().map(|arrival| arrival.entry));
@@ -163,11 +185,11 @@ impl Writer {
         let mut due = Vec::new();
         for entry in store.range(Family::Later, &[], &[]).take(limit) {
             let (k, v) = entry?;
-            if key::read_later(&k).is_none_or(|(due, _)| due > now) {
-                break;
-            }
-            due.push(decode::<Later>(&v).map_err(|e| damaged(Family::Later, e))?);
+            let Some((at, id)) = key::read_later(&k).filter(|(at, _)| *at <= now) else { break };
             draft.batch.delete_cf(store.cf(Family::Later), &k);
+            if self.comes_back(&id, at)? {
+                due.push(decode::<Later>(&v).map_err(|e| damaged(Family::Later, e))?);
+            }
         }
         let arrivals = due.iter().enumerate().map(|(order, later)| Arrival {
             host: HostId::from_bytes(later.host),

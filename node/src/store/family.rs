@@ -44,10 +44,20 @@ pub enum Family {
     Exclusions,
     /// First page with a body: digest → `UrlId`.
     Digests,
+    /// Slots: number → `SlotState`.
+    Slots,
+    /// What copies of slots consist of: `ItemKey` → `Kept`. See `item`.
+    Items,
+    /// Changes of slots: slot ‖ number of the last one → the items, in order.
+    Log,
+    /// Links for slots that others hold: slot ‖ number → `Link`.
+    Links,
+    /// Records of the swarm's protocols: kind ‖ name → record. See `records`.
+    Swarm,
 }
 
 /// All of them.
-pub const FAMILIES: [Family; 18] = [
+pub const FAMILIES: [Family; 23] = [
     Family::Meta,
     Family::Young,
     Family::Seen,
@@ -66,6 +76,11 @@ pub const FAMILIES: [Family; 18] = [
     Family::Entered,
     Family::Exclusions,
     Family::Digests,
+    Family::Slots,
+    Family::Items,
+    Family::Log,
+    Family::Links,
+    Family::Swarm,
 ];
 
 impl Family {
@@ -90,6 +105,11 @@ impl Family {
             Family::Entered => "entered",
             Family::Exclusions => "exclusions",
             Family::Digests => "digests",
+            Family::Slots => "slots",
+            Family::Items => "items",
+            Family::Log => "log",
+            Family::Links => "links",
+            Family::Swarm => "swarm",
         }
     }
 
@@ -110,7 +130,10 @@ impl Family {
 
     /// Whether keys are asked for that may not be there, one by one.
     fn asked_for_absent(self) -> bool {
-        !matches!(self, Family::Young | Family::Seen | Family::Queue)
+        !matches!(
+            self,
+            Family::Young | Family::Seen | Family::Queue | Family::Slots | Family::Log | Family::Links
+        )
     }
 
     /// Small keys written at random and read in bulk: few rewrites matter more than space.

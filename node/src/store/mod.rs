@@ -5,13 +5,21 @@
 
 mod admit;
 pub mod block;
+mod copy;
 mod error;
 pub mod family;
 pub mod intact;
+pub mod item;
+mod itemize;
 pub mod key;
+mod merge;
+mod outbox;
 pub mod queue;
 pub mod recent;
+pub mod records;
+pub mod served;
 mod sieve;
+pub mod slots;
 pub mod value;
 pub mod write;
 
@@ -29,7 +37,7 @@ use std::path::{Path, PathBuf};
 use value::{Change, StoredDocument, StoredPage, Totals, unpack};
 
 /// Version of the layout; a store of another version is refused.
-const FORMAT: u8 = 4;
+const FORMAT: u8 = 5;
 /// Bytes read ahead where all of a family is read.
 const READ_AHEAD: usize = 1 << 20;
 /// Key of [`FORMAT`] in `meta`.

@@ -1,11 +1,12 @@
 //! What is to be done: queues, what is due later, and permits that are out.
 
 use super::block::{BLOCK, Block, Marks, block_of, mark_of, seq_of};
+use super::item::range_of;
 use super::value::PermitRecord;
 use super::{Entry, Family, Result, Store, damaged, key, once_over};
 use anthill_crawler::record::{HostRecord, QueueEntry, QueueItem, QueueKey};
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{HostId, UrlId};
+use anthill_protocol::key::{HostId, Slot, UrlId};
 use anthill_protocol::wire::{decode, encode};
 use rocksdb::WriteBatch;
 
@@ -53,6 +54,23 @@ impl Store {
                 }));
             }
         })
+    }
+
+    /// All entries that wait, in order of hosts and levels.
+    pub(super) fn all_queued(&self) -> impl Iterator<Item = Result<(QueueKey, QueueEntry)>> + use<'_> {
+        self.blocks(&[], &[]).flat_map(|block| match block {
+            Ok(entries) => entries.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
+        })
+    }
+
+    /// The entry that waits at a place.
+    pub(super) fn queued(&self, key: &QueueKey) -> Result<Option<QueueEntry>> {
+        let block = key::block(&key.host, key.level, block_of(key.seq));
+        let Some(bytes) = self.bytes(Family::Queue, &block)? else { return Ok(None) };
+        let entries = unpack(&bytes)?;
+        let place = (key.seq - seq_of(block_of(key.seq), 0)) as usize;
+        Ok(entries.into_iter().nth(place))
     }
 
     /// Marks of a block as they are; none if there is no such block.
@@ -117,12 +135,25 @@ impl Store {
 
     /// Hosts that have entries, in order of keys.
     pub fn hosts_with_queues(&self) -> Result<Vec<QueuedHost>> {
-        let mut records = self.range(Family::Hosts, &[], &[]).peekable();
+        self.hosts_with_queues_between(&[], None)
+    }
+
+    /// The same, of one slot.
+    pub fn hosts_with_queues_in(&self, slot: Slot) -> Result<Vec<QueuedHost>> {
+        let (from, to) = range_of(slot);
+        self.hosts_with_queues_between(&from, to.as_deref())
+    }
+
+    fn hosts_with_queues_between(&self, from: &[u8], to: Option<&[u8]>) -> Result<Vec<QueuedHost>> {
+        let mut records = self.range(Family::Hosts, &[], from).peekable();
         let mut iterator = self.db.raw_iterator_cf_opt(self.cf(Family::Queue), once_over());
         let mut hosts: Vec<QueuedHost> = Vec::new();
         let mut steps = 0;
-        iterator.seek_to_first();
+        iterator.seek(from);
         while let (Some(k), Some(v)) = (iterator.key(), iterator.value()) {
+            if to.is_some_and(|to| k >= to) {
+                break;
+            }
             let host = key::read_block(k).map(|(host, level, _)| (host, level));
             match host {
                 Some((id, first_level)) if hosts.last().is_none_or(|last| last.id != id) => {

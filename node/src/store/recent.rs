@@ -24,6 +24,11 @@ impl RecentSet {
         fingerprint != 0 && self.place(fingerprint).load(Ordering::Relaxed) == fingerprint
     }
 
+    /// Has it forget everything.
+    pub fn clear(&self) {
+        self.places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
+    }
+
     /// Tells it.
     pub fn insert(&self, fingerprint: u64) {
         self.place(fingerprint).store(fingerprint, Ordering::Relaxed);
@@ -43,5 +48,7 @@ mod tests {
         set.insert(7 + 16);
         assert!(!set.contains(7) && set.contains(23));
         assert!(!set.contains(0));
+        set.clear();
+        assert!(!set.contains(23));
     }
 }

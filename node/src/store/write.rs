@@ -2,8 +2,12 @@
 
 use super::admit::Arrival;
 use super::family::Family;
+use super::item::{Kind, Sums};
+use super::itemize::Edits;
+use super::outbox::Outbox;
 use super::recent::RecentSet;
 use super::sieve::Sieve;
+use super::slots::Slots;
 use super::value::{Change, Later, StoredDocument, Totals};
 use super::{COUNTS_KEY, CrawlCounts, Result, Store, TOTALS_KEY, counts_key, key};
 use anthill_agent::io::{Commit, Gain, IndexAction, Scheme, Untried};
@@ -79,6 +83,13 @@ pub enum IndexOp {
         /// Its key.
         id: UrlId,
     },
+    /// Index the document that the store has: a copy of another peer's.
+    Read {
+        /// Its sequence.
+        sequence: u64,
+        /// Its key.
+        id: UrlId,
+    },
 }
 
 /// What a batch brought about.
@@ -92,6 +103,10 @@ pub struct Written {
     pub next_due: Option<Instant>,
     /// What the index is to do.
     pub index: Vec<IndexOp>,
+    /// Slots that changed, and the number of the last change of each.
+    pub numbered: Vec<(Slot, u64)>,
+    /// Slots that links were logged for, the number of the last one, and their bytes.
+    pub logged: Vec<(Slot, u64, u64)>,
 }
 
 /// Writes, and keeps the counters.
@@ -103,7 +118,12 @@ pub struct Writer {
     pub(super) recent_urls: Arc<RecentSet>,
     recent_links: Arc<RecentSet>,
     near: VecDeque<u64>,
-    next_due: Option<Instant>,
+    pub(super) next_due: Option<Instant>,
+    pub(super) slots: Slots,
+    /// Whether there are items of what there is: others have copies, or may.
+    pub(super) itemized: bool,
+    pub(super) by_itemizing: Vec<(Slot, u64)>,
+    pub(super) outbox: Outbox,
 }
 
 /// What is gathered while a batch is built.
@@ -119,8 +139,11 @@ pub(super) struct Draft<'a> {
     pub(super) touched: Set<CrawlId>,
     /// What was not known before, in order.
     pub(super) urls: Vec<u128>,
+    /// What changed of items.
+    pub(super) edits: Edits,
     links: Vec<u64>,
-    index: Vec<IndexOp>,
+    pub(super) index: Vec<IndexOp>,
+    pub(super) logged: Vec<(Slot, u64, u64)>,
 }
 
 /// The fingerprint under which a URL is remembered.
@@ -128,6 +151,21 @@ pub fn url_fingerprint(id: &UrlId) -> u64 {
     let mut site = [0; 8];
     site.copy_from_slice(id.site().bytes());
     id.low() ^ u64::from_be_bytes(site).rotate_left(32)
+}
+
+/// The first 4 bytes of a link text's BLAKE3.
+pub fn inlink_hash(anchor: &str) -> u32 {
+    let [a, b, c, d, ..] = *blake3::hash(anchor.as_bytes()).as_bytes();
+    u32::from_be_bytes([a, b, c, d])
+}
+
+/// The sum that a URL counts in by its last word.
+pub(super) fn sum_of<'a>(sums: &'a mut Sums, state: &UrlState) -> &'a mut i64 {
+    match state {
+        UrlState::Status(200..=399) => &mut sums.fetched,
+        UrlState::Status(_) | UrlState::Failed(_) => &mut sums.failed,
+        UrlState::RobotsDenied | UrlState::Excluded(_) => &mut sums.excluded,
+    }
 }
 
 /// The fingerprint under which a link is remembered: by source site, target and anchor.
@@ -139,11 +177,23 @@ pub fn link_fingerprint(link: &Inlink) -> u64 {
 }
 
 impl Writer {
-    /// The writer of a store; there must be one only.
+    /// The writer of a store whose slots are all this peer's, whoever else there may be; there must be one only.
     ///
     /// # Errors
     /// As all that reads.
     pub fn new(store: Arc<Store>) -> Result<Writer> {
+        Writer::of(store, true)
+    }
+
+    /// The writer of the store of a member of a swarm: what is written counts where a slot is open ([`Writer::open_slot`]).
+    ///
+    /// # Errors
+    /// As all that reads.
+    pub fn of_member(store: Arc<Store>) -> Result<Writer> {
+        Writer::of(store, false)
+    }
+
+    fn of(store: Arc<Store>, alone: bool) -> Result<Writer> {
         let totals = store.totals()?;
         let next_due = store.next_due()?;
         let mut crawls = Map::default();
@@ -153,6 +203,10 @@ impl Writer {
         debug_assert!(counts_key(CrawlId(0)).starts_with(COUNTS_KEY));
         let sieve = Sieve::open(&store)?;
         Ok(Writer {
+            slots: Slots::load(&store, alone)?,
+            itemized: store.is_itemized()?,
+            by_itemizing: Vec::new(),
+            outbox: Outbox::load(&store)?,
             store,
             sieve,
             totals,
@@ -189,14 +243,26 @@ impl Writer {
     /// # Errors
     /// [`super::StoreError`]; then nothing was written and counters are as before, so the same commits can be tried again.
     pub fn write(&mut self, writes: &[Write]) -> Result<Written> {
+        self.attempt(|writer, draft| writer.draft(writes, draft)).map(|(_, written)| written)
+    }
+
+    /// Makes a batch and writes it. Where that fails all is as before.
+    pub(super) fn attempt<'a, T>(
+        &mut self,
+        make: impl FnOnce(&mut Writer, &mut Draft<'a>) -> Result<T>,
+    ) -> Result<(T, Written)> {
         let before = (self.totals, self.crawls.clone(), self.next_due);
         let mut draft = Draft::default();
-        let result = self.draft(writes, &mut draft).and_then(|()| self.finish(&mut draft));
-        if let Err(error) = result {
-            (self.totals, self.crawls, self.next_due) = before;
-            return Err(error);
+        let made = make(self, &mut draft).and_then(|made| self.finish(&mut draft).map(|()| made));
+        match made {
+            Ok(made) => Ok((made, self.written(draft))),
+            Err(error) => {
+                (self.totals, self.crawls, self.next_due) = before;
+                self.slots.undo();
+                self.outbox.undo();
+                Err(error)
+            }
         }
-        Ok(self.written(draft))
     }
 
     /// Moves scheduled entries that are due by `now`, at most `limit`, into their queues.
@@ -204,15 +270,10 @@ impl Writer {
     /// # Errors
     /// As [`Writer::write`].
     pub fn promote_due(&mut self, now: Instant, limit: usize) -> Result<Written> {
-        let before = (self.totals, self.next_due);
-        let mut draft = Draft::default();
-        let result = self.draft_due(now, limit, &mut draft).and_then(|()| self.finish(&mut draft));
-        if let Err(error) = result {
-            (self.totals, self.next_due) = before;
-            return Err(error);
-        }
+        let (_, mut written) = self.attempt(|writer, draft| writer.draft_due(now, limit, draft))?;
         self.next_due = self.store.next_due()?;
-        Ok(self.written(draft))
+        written.next_due = self.next_due;
+        Ok(written)
     }
 
     /// Removes the documents for which `condemned` holds from store and index.
@@ -224,23 +285,19 @@ impl Writer {
         prefix: &[u8],
         condemned: impl Fn(&StoredDocument) -> bool,
     ) -> Result<(u64, Written)> {
-        let before = self.totals;
-        let mut draft = Draft::default();
-        let store = Arc::clone(&self.store);
-        let mut purged = 0;
-        for entry in store.documents(prefix) {
-            let (id, document) = entry?;
-            if condemned(&document) {
-                self.remove_page(&id, &mut draft);
-                self.forget_content(&id, &mut draft)?;
-                purged += 1;
+        self.attempt(|writer, draft| {
+            let store = Arc::clone(&writer.store);
+            let mut purged = 0;
+            for entry in store.documents(prefix) {
+                let (id, document) = entry?;
+                if condemned(&document) {
+                    writer.remove_page(&id, draft);
+                    writer.forget_content(&id, draft)?;
+                    purged += 1;
+                }
             }
-        }
-        if let Err(error) = self.finish(&mut draft) {
-            self.totals = before;
-            return Err(error);
-        }
-        Ok((purged, self.written(draft)))
+            Ok(purged)
+        })
     }
 
     /// A purged page is new when it is allowed again: nothing it is compared with may be left.
@@ -249,7 +306,7 @@ impl Writer {
             record.digest = [0; 16];
             record.fingerprint = 0;
             (record.etag, record.last_modified) = (None, None);
-            draft.batch.put_cf(self.store.cf(Family::Urls), id.bytes(), encode(&record));
+            self.put_content(Kind::Url, id.bytes(), encode(&record), draft);
         }
         Ok(())
     }
@@ -258,7 +315,9 @@ impl Writer {
         for &url in &draft.urls {
             self.recent_urls.insert(url_fingerprint(&UrlId::from_bytes(url.to_be_bytes())));
         }
-        self.sieve.admitted(&self.store, &draft.urls);
+        if !self.itemized {
+            self.sieve.admitted(&self.store, &draft.urls);
+        }
         for link in draft.links {
             self.recent_links.insert(link);
         }
@@ -267,11 +326,19 @@ impl Writer {
             admitted: draft.admitted.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect(),
             next_due: self.next_due,
             index: draft.index,
+            numbered: self.slots.written(),
+            logged: {
+                self.outbox.written();
+                draft.logged
+            },
         }
     }
 
     fn finish(&mut self, draft: &mut Draft<'_>) -> Result<()> {
         let store = Arc::clone(&self.store);
+        self.put_edits(draft)?;
+        self.slots.draft(&store, &mut draft.batch);
+        self.outbox.draft(&store, &mut draft.batch);
         draft.batch.put_cf(store.cf(Family::Meta), TOTALS_KEY, encode(&self.totals));
         for id in &draft.touched {
             let counts = self.crawls.get(id).copied().unwrap_or_default();
@@ -301,17 +368,19 @@ impl Writer {
         }
         if let Some((key, untried, crawl)) = commit.done {
             draft.done.push(key);
-            self.totals.queued = self.totals.queued.saturating_sub(1);
+            let one = Sums { queued: -1, ..Sums::default() };
+            self.slots.tally(key.host.slot(), &one, &mut self.totals);
             if untried {
-                self.totals.untried = self.totals.untried.saturating_sub(1);
-                let counts = self.crawls.entry(crawl).or_default();
-                counts.untried = counts.untried.saturating_sub(1);
-                draft.touched.insert(crawl);
+                self.count_untried(key.host.slot(), crawl, -1, draft);
             }
+            self.edit_done(key, crawl, commit, draft)?;
         }
         if let Some((id, record)) = &commit.record {
             self.count(id, record)?;
-            draft.batch.put_cf(store.cf(Family::Urls), id.bytes(), encode(record.as_ref()));
+            self.put_content(Kind::Url, id.bytes(), encode(record.as_ref()), draft);
+            if commit.done.is_none() {
+                self.edit_found(id, record.crawl, draft)?;
+            }
         }
         self.draft_page(commit, write.made.as_deref(), draft)?;
         if let Some((due, id, host, level, entry)) = &commit.schedule {
@@ -320,12 +389,18 @@ impl Writer {
             self.next_due = Some(self.next_due.map_or(*due, |n| n.min(*due)));
         }
         for (id, record) in &commit.hosts {
-            draft.batch.put_cf(store.cf(Family::Hosts), id.bytes(), encode(record));
+            self.put_content(Kind::Host, id.bytes(), encode(record), draft);
         }
         for (id, scheme, record) in &commit.robots {
             let key = key::robots(id, *scheme == Scheme::Https);
-            draft.batch.put_cf(store.cf(Family::Robots), key, encode(record));
+            self.put_content(Kind::Robots, &key, encode(record), draft);
         }
+        for linked in &commit.linked {
+            let anchor_hash = inlink_hash(&linked.anchor);
+            let (target, from, anchor) = (linked.target, linked.from, linked.anchor.clone());
+            self.put_inlink(&Inlink { target, from, anchor, anchor_hash }, draft);
+        }
+        self.put_offers(commit, write.made.as_deref(), draft);
         for crawl in &commit.crawls {
             draft.batch.put_cf(store.cf(Family::Crawls), crawl.id.0.to_be_bytes(), encode(crawl));
             draft.touched.insert(crawl.id);
@@ -347,20 +422,41 @@ impl Writer {
         // Most URLs are counted for the first time, which the filters tell without a read.
         let may_exist = self.store.db.key_may_exist_cf(self.store.cf(Family::Urls), id.bytes());
         let before = if may_exist { self.store.url(id)? } else { None };
-        if let Some(before) = before {
-            let sum = self.sum_of(&before.state);
-            *sum = sum.saturating_sub(1);
-        }
-        *self.sum_of(&record.state) += 1;
+        let mut by = Sums::default();
+        before.into_iter().for_each(|before| *sum_of(&mut by, &before.state) -= 1);
+        *sum_of(&mut by, &record.state) += 1;
+        self.slots.tally(id.slot(), &by, &mut self.totals);
         Ok(())
     }
 
-    fn sum_of(&mut self, state: &UrlState) -> &mut u64 {
-        match state {
-            UrlState::Status(200..=399) => &mut self.totals.fetched,
-            UrlState::Status(_) | UrlState::Failed(_) => &mut self.totals.failed,
-            UrlState::RobotsDenied | UrlState::Excluded(_) => &mut self.totals.excluded,
+    /// One URL never tried more or less of a crawl.
+    pub(super) fn count_untried(&mut self, slot: Slot, crawl: CrawlId, by: i64, draft: &mut Draft<'_>) {
+        self.slots.at(slot).count_untried(crawl, by);
+        if self.slots.counts(slot) {
+            self.totals.untried = self.totals.untried.saturating_add_signed(by);
+            let counts = self.crawls.entry(crawl).or_default();
+            counts.untried = counts.untried.saturating_add_signed(by);
+            draft.touched.insert(crawl);
         }
+    }
+
+    /// Puts what a family has under a key, and notes it as a change of its item.
+    pub(super) fn put_content(&self, kind: Kind, key: &[u8], content: Vec<u8>, draft: &mut Draft<'_>) {
+        draft.batch.put_cf(self.store.cf(kind.family()), key, &content);
+        if self.itemized {
+            draft.edits.content(kind, key, Some(content));
+        }
+    }
+
+    /// Counts a link for a page of a slot that is served here. Of others, others are told.
+    fn put_inlink(&mut self, link: &Inlink, draft: &mut Draft<'_>) {
+        if !self.slots.counts(link.target.slot()) {
+            return;
+        }
+        let key = key::inlink(&link.target, link.from, link.anchor_hash);
+        self.put_content(Kind::Inlink, &key, link.anchor.as_bytes().to_vec(), draft);
+        draft.batch.put_cf(self.store.cf(Family::Stale), link.target.bytes(), []);
+        draft.links.push(link_fingerprint(link));
     }
 
     fn draft_page(&mut self, commit: &Commit, made: Option<&MadePage>, draft: &mut Draft<'_>) -> Result<()> {
@@ -388,16 +484,17 @@ impl Writer {
             && store.bytes(Family::Documents, id.bytes())?.is_some();
         draft.batch.put_cf(store.cf(Family::Pages), id.bytes(), &made.page);
         draft.batch.put_cf(store.cf(Family::Documents), id.bytes(), &made.document);
+        if self.itemized {
+            draft.edits.content(Kind::Page, id.bytes(), Some(made.page.clone()));
+            draft.edits.content(Kind::Document, id.bytes(), Some(made.document.clone()));
+        }
         for link in &made.inlinks {
-            let fingerprint = link_fingerprint(link);
-            let key = key::inlink(&link.target, link.from, link.anchor_hash);
-            draft.batch.put_cf(store.cf(Family::Inlinks), key, link.anchor.as_bytes());
-            draft.batch.put_cf(store.cf(Family::Stale), link.target.bytes(), []);
-            draft.links.push(fingerprint);
+            self.put_inlink(link, draft);
         }
         if !known {
-            self.totals.pages += 1;
-            self.totals.page_bytes += made.body_bytes;
+            let page_bytes = i64::try_from(made.body_bytes).unwrap_or(i64::MAX);
+            let one = Sums { pages: 1, page_bytes, ..Sums::default() };
+            self.slots.tally(id.slot(), &one, &mut self.totals);
             self.count_duplicates(id, record, draft)?;
         }
         let document = Arc::clone(&made.plain);
@@ -438,14 +535,17 @@ impl Writer {
     }
 
     fn remove_page(&mut self, id: &UrlId, draft: &mut Draft<'_>) {
-        for family in [Family::Pages, Family::Documents] {
-            draft.batch.delete_cf(self.store.cf(family), id.bytes());
+        for kind in [Kind::Page, Kind::Document] {
+            draft.batch.delete_cf(self.store.cf(kind.family()), id.bytes());
+            if self.itemized {
+                draft.edits.content(kind, id.bytes(), None);
+            }
         }
         let sequence = self.change(Change::Remove(*id), draft);
         draft.index.push(IndexOp::Remove { sequence, id: *id });
     }
 
-    fn change(&mut self, change: Change, draft: &mut Draft<'_>) -> u64 {
+    pub(super) fn change(&mut self, change: Change, draft: &mut Draft<'_>) -> u64 {
         self.totals.sequence += 1;
         let sequence = self.totals.sequence;
         draft.batch.put_cf(self.store.cf(Family::Changes), sequence.to_be_bytes(), encode(&change));

@@ -191,7 +191,9 @@ impl IndexThread {
     }
 
     fn follow(&mut self, op: IndexOp) {
-        let (IndexOp::Put { sequence, .. } | IndexOp::Remove { sequence, .. }) = op;
+        let (IndexOp::Put { sequence, .. }
+        | IndexOp::Remove { sequence, .. }
+        | IndexOp::Read { sequence, .. }) = op;
         // Without a writer it stays in the store until there is one; and then it was read from there already.
         if self.writer.is_none() || sequence <= self.sequence {
             return;
@@ -202,14 +204,20 @@ impl IndexThread {
         self.pending += 1;
         let begun = Instant::now();
         let result = match op {
-            IndexOp::Put { id, fresh, document, .. } => self.put(&id, &document, fresh),
-            IndexOp::Remove { id, .. } => self.writer().map(|writer| writer.remove(id.bytes())),
+            IndexOp::Put { id, fresh, document, .. } => self.put(&id, &document, fresh).map_err(Into::into),
+            IndexOp::Remove { id, .. } => {
+                self.writer().map(|writer| writer.remove(id.bytes())).map_err(Into::into)
+            }
+            IndexOp::Read { id, .. } => {
+                let store = Arc::clone(&self.store);
+                self.replay(Change::Put(id), &store)
+            }
         };
         self.sequence = sequence;
         self.indexing.observe(begun.elapsed().as_secs_f64());
         self.metrics.pages_indexed.inc();
         if let Err(error) = result {
-            self.fail(&error.into(), "a document could not be indexed");
+            self.fail(&error, "a document could not be indexed");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The writing thread: the only one that changes the store. It takes what is waiting, writes it as one batch, then
 //! answers the driver and passes documents on to the indexer.
 
+use super::copies::{Unsynced, Work};
 use super::index::ToIndexer;
 use crate::driver::{PauseSource, ToDriver};
 use crate::shared::Shared;
@@ -8,6 +9,7 @@ use crate::store::value::StoredDocument;
 use crate::store::write::{Write, Writer, Written};
 use crate::store::{Store, StoreError};
 use anthill_agent::io::Input;
+use anthill_crawler::canon::Rules;
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::HostId;
 use crossbeam_channel::{Receiver, Sender};
@@ -25,7 +27,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// Whether the process is ending is looked at so often meanwhile.
 const RETRY_STEP: Duration = Duration::from_millis(100);
 /// Power loss may cost what was written in the last of these.
-const SYNC_EVERY: Duration = Duration::from_secs(1);
+pub(super) const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// Decides whether a document is to be purged.
 pub type Condemned = Box<dyn Fn(&StoredDocument) -> bool + Send>;
@@ -53,6 +55,8 @@ pub enum ToWriter {
     },
     /// Move what is due into the queues.
     PromoteDue(Instant, u32),
+    /// What the swarm's protocols want.
+    Swarm(Work),
     /// Purge documents; answers how many.
     Purge(Vec<u8>, Condemned, Sender<Result<u64, String>>),
     /// Answer when everything before is written and safe on disk.
@@ -75,6 +79,10 @@ pub struct WriteThread {
     pub indexer: Sender<ToIndexer>,
     /// What everybody may look at.
     pub shared: Arc<Shared>,
+    /// What waits for the log to be synced.
+    pub unsynced: Unsynced,
+    /// How URLs are made canonical.
+    pub canon: Rules,
 }
 
 impl WriteThread {
@@ -89,7 +97,9 @@ impl WriteThread {
             {
                 std::thread::sleep(rest);
             }
-            let first = match self.inbox.recv_timeout(SYNC_EVERY) {
+            let wait =
+                if dirty { self.unsynced.patience().saturating_sub(synced.elapsed()) } else { SYNC_EVERY };
+            let first = match self.inbox.recv_timeout(wait) {
                 Ok(message) => Some(message),
                 Err(crossbeam_channel::RecvTimeoutError::Timeout) => None,
                 Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
@@ -101,13 +111,12 @@ impl WriteThread {
                     break;
                 }
             }
-            if dirty && synced.elapsed() >= SYNC_EVERY {
-                if let Err(error) = self.store.sync() {
-                    tracing::error!(%error, "the log could not be synced");
-                }
+            if dirty && synced.elapsed() >= self.unsynced.patience() {
+                self.sync();
                 (synced, dirty) = (std::time::Instant::now(), false);
             }
         }
+        self.sync();
         if let Err(error) = self.store.flush() {
             tracing::error!(%error, "the store could not be flushed; nothing is lost, the next start replays its log");
         }
@@ -147,7 +156,13 @@ impl WriteThread {
 
     fn import(&mut self, imports: &[Write]) {
         let Some(written) = self.persistently(|writer| writer.write(imports)) else { return };
+        self.aside(written);
+    }
+
+    /// Takes note of a write that the crawl did not ask for.
+    pub(super) fn aside(&mut self, written: Written) {
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
+        self.tell_numbers(written.numbered, written.logged);
         for op in written.index {
             let _ = self.indexer.send(ToIndexer::Op(op));
         }
@@ -155,7 +170,7 @@ impl WriteThread {
 
     /// Tries until it works: what was promised is kept in memory meanwhile, and no new permits are given. Nothing if the
     /// process is to end before that; what was fetched and not written is fetched again by the next.
-    fn persistently<T>(
+    pub(super) fn persistently<T>(
         &mut self,
         mut attempt: impl FnMut(&mut Writer) -> Result<T, StoreError>,
     ) -> Option<T> {
@@ -192,7 +207,8 @@ impl WriteThread {
 
     fn answer(&mut self, commits: u32, promoted: bool, written: Written) {
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
-        let Written { gained, admitted, next_due, index } = written;
+        let Written { gained, admitted, next_due, index, numbered, logged } = written;
+        self.tell_numbers(numbered, logged);
         for op in index {
             // Blocks when the indexer is behind: then commits stay unanswered and the agent gives fewer permits.
             let _ = self.indexer.send(ToIndexer::Op(op));
@@ -230,20 +246,16 @@ impl WriteThread {
             ToWriter::Purge(prefix, condemned, reply) => {
                 let result = self.writer.purge(&prefix, condemned).map_err(|e| e.to_string());
                 let result = result.map(|(count, written)| {
-                    self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
-                    for op in written.index {
-                        let _ = self.indexer.send(ToIndexer::Op(op));
-                    }
+                    self.aside(written);
                     count
                 });
                 let _ = reply.send(result);
             }
             ToWriter::Flush(reply) => {
-                if let Err(error) = self.store.sync() {
-                    tracing::error!(%error, "the log could not be synced");
-                }
+                self.sync();
                 let _ = reply.send(());
             }
+            ToWriter::Swarm(work) => self.work(work),
             ToWriter::Write(_) | ToWriter::Import(_) | ToWriter::Stop => unreachable!("taken by turn()"),
         }
     }

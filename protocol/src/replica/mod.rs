@@ -55,6 +55,6 @@ mod stream;
 mod write;
 
 pub use io::{Answer, Config, Debt, Effect, Fault, Input, Manifest, Read, ReadId, Reason, Ticket};
-pub use item::{Bits, Bucket, Buckets, Digest, Entry, Item, ItemKey, Position, Record, Root};
+pub use item::{Bits, Bucket, Buckets, Digest, Entry, Item, ItemKey, MAX_VALUE, Position, Record, Root};
 pub use message::{Confirmed, Message, Part, Why};
 pub use state::State;

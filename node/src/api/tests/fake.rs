@@ -41,6 +41,15 @@ impl Peer for Fake {
         let pages = Pages { indexed: 12_345, ..Pages::default() };
         ready(Ok(Status { peer_id: "12D3Koo".to_owned(), pages, idle: true, ..Status::default() }))
     }
+    fn swarm_status(&self) -> Answer<'_, Status> {
+        ready(Ok(Status { peers_reporting: Some(3), ..Status::default() }))
+    }
+    fn invite(&self) -> Answer<'_, Invitation> {
+        ready(Ok(Invitation {
+            link: "anthill:ants?at=/ip4/192.0.2.1/tcp/1/p2p/12D3Koo".to_owned(),
+            private: false,
+        }))
+    }
     fn peers(&self) -> Answer<'_, Peers> {
         ready(Ok(Peers { peers: vec![PeerEntry { this: true, ..PeerEntry::default() }] }))
     }

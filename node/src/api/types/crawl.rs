@@ -93,6 +93,9 @@ pub struct CrawlProgress {
     pub per_s: f64,
     /// Whether nothing that was never tried is left of it.
     pub done: bool,
+    /// Peers that did something for it. Counts are of all of them; sites, requests in flight and rates of the one that answers.
+    #[serde(default)]
+    pub peers: u64,
     /// Why it gives no more permits, if it does not: a limit, or somebody's word.
     pub ended: Option<String>,
 }

@@ -17,7 +17,7 @@ pub use inspect::{
 };
 pub use search::{Coverage, Hit, SearchRequest, SearchResults};
 pub use status::{
-    Contracts, Duplicates, FetchRates, Links, Pages, PeerEntry, PeerState, Peers, PeersCount, Sites, Status,
-    Urls,
+    Contracts, Duplicates, FetchRates, Invitation, Links, Pages, PeerEntry, PeerState, Peers, PeersCount,
+    Sites, Status, Urls,
 };
 pub use transfer::{Defect, ExportKind, ExportRequest, ImportReport};

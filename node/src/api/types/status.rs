@@ -35,9 +35,49 @@ pub struct Status {
     pub contracts: Contracts,
     /// Whether nothing untried is queued, in flight or unsent.
     pub idle: bool,
+    /// Peers whose numbers these are the sums of; none for one peer's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peers_reporting: Option<u64>,
     /// Why it does not crawl although it might (disk full, no contact, shutting down), if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
+}
+
+impl Status {
+    /// Adds the numbers of another peer. What is of one peer alone (its name, addresses, and whom it sees) stays; the swarm is idle when
+    /// all are.
+    pub fn add(&mut self, other: &Status) {
+        let add = |sum: &mut u64, one: u64| *sum = sum.saturating_add(one);
+        *self.peers_reporting.get_or_insert(1) += 1;
+        for (sum, one) in [
+            (&mut self.urls.known, other.urls.known),
+            (&mut self.urls.queued, other.urls.queued),
+            (&mut self.urls.fetched, other.urls.fetched),
+            (&mut self.urls.failed, other.urls.failed),
+            (&mut self.urls.excluded, other.urls.excluded),
+            (&mut self.pages.indexed, other.pages.indexed),
+            (&mut self.pages.standby, other.pages.standby),
+            (&mut self.pages.bytes, other.pages.bytes),
+            (&mut self.sites.owned, other.sites.owned),
+            (&mut self.sites.held, other.sites.held),
+            (&mut self.sites.contracted_out, other.sites.contracted_out),
+            (&mut self.sites.contracted_in, other.sites.contracted_in),
+            (&mut self.fetch.in_flight, other.fetch.in_flight),
+            (&mut self.duplicates.exact, other.duplicates.exact),
+            (&mut self.duplicates.near, other.duplicates.near),
+            (&mut self.links.sent, other.links.sent),
+            (&mut self.links.received, other.links.received),
+            (&mut self.links.suppressed, other.links.suppressed),
+            (&mut self.contracts.open, other.contracts.open),
+            (&mut self.contracts.done, other.contracts.done),
+            (&mut self.contracts.failed, other.contracts.failed),
+        ] {
+            add(sum, one);
+        }
+        self.fetch.per_s += other.fetch.per_s;
+        self.fetch.bytes_per_s += other.fetch.bytes_per_s;
+        self.idle &= other.idle;
+    }
 }
 
 /// Numbers of other peers.
@@ -47,6 +87,9 @@ pub struct PeersCount {
     pub alive: u64,
     /// That lately did not.
     pub suspect: u64,
+    /// That are taken for dead.
+    #[serde(default)]
+    pub down: u64,
 }
 
 /// Numbers of URLs.
@@ -154,6 +197,15 @@ pub struct PeerEntry {
     pub addresses: Vec<String>,
 }
 
+/// A link by which others join the swarm.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Invitation {
+    /// For `anthill join`.
+    pub link: String,
+    /// Whether it has the key of a private swarm.
+    pub private: bool,
+}
+
 /// Whether a peer answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -163,4 +215,6 @@ pub enum PeerState {
     Alive,
     /// It lately did not.
     Suspect,
+    /// It is taken for dead: others do its work.
+    Down,
 }

@@ -1,8 +1,7 @@
 //! Links: which of them are offered to the agent, and what they say of their targets.
 
 use super::Workshop;
-use super::page::first;
-use crate::store::write::{Inlink, link_fingerprint, url_fingerprint};
+use crate::store::write::{Inlink, inlink_hash, link_fingerprint, url_fingerprint};
 use anthill_agent::io::FoundLink;
 use anthill_crawler::canon::{Canon, Ids};
 use anthill_crawler::filter::Verdict;
@@ -80,6 +79,6 @@ impl Workshop {
 
 fn inlink(target: UrlId, from: SiteId, anchor: &str) -> Inlink {
     let anchor: String = anchor.chars().take(MAX_ANCHOR).collect();
-    let hash: [u8; 4] = first(blake3::hash(anchor.as_bytes()).as_bytes());
-    Inlink { target, from, anchor, anchor_hash: u32::from_be_bytes(hash) }
+    let anchor_hash = inlink_hash(&anchor);
+    Inlink { target, from, anchor, anchor_hash }
 }

@@ -94,7 +94,11 @@ impl Machine {
                 self.at(ctx.now() + FLUSH, Later::End);
             }
             Effect::Misbehaved(peer, what) => ctx.log(Happened::Accuses(peer, what)),
-            Effect::LinksSent(..) | Effect::LinksReplay(_) | Effect::Slow(_) | Effect::MemberFull(..) => {}
+            Effect::LinksSent(..)
+            | Effect::LinksReplay(_)
+            | Effect::Slow(_)
+            | Effect::CloseSlot(_)
+            | Effect::MemberFull(..) => {}
         }
     }
 

@@ -1,0 +1,219 @@
+//! The swarm as this peer sees it, and what others say when they are asked.
+
+use super::{Live, LivePeer};
+use crate::api::{PeerError, types};
+use crate::swarm::{Inquiries, Question, Said, is_local, multiaddrs};
+use anthill_dht::{Invite, Multiaddr, name};
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::PeerKey;
+use anthill_protocol::view::{Status, View};
+use futures_util::StreamExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::sync::{Semaphore, mpsc};
+
+/// Peers asked at a time.
+const AT_ONCE: usize = 32;
+/// Questions of others that are answered at a time; others are not heard.
+const ANSWERS: usize = 16;
+
+/// The PeerId of a peer.
+pub(super) fn named(peer: &PeerKey) -> String {
+    name::peer_id(&peer.0).map_or_else(|| peer.hex(), |name| name.to_string())
+}
+
+/// Who should hold a slot and who does.
+pub(super) struct Standing {
+    pub owner: String,
+    pub holder: Option<PeerKey>,
+    pub claim: Option<types::Claim>,
+}
+
+impl Live {
+    pub(super) fn peers(&self) -> types::Peers {
+        let this = types::PeerEntry {
+            peer_id: self.peer_id.clone(),
+            name: self.name.clone(),
+            this: true,
+            state: types::PeerState::Alive,
+            version: env!("CARGO_PKG_VERSION").into(),
+            addresses: self.addresses.clone(),
+        };
+        let view = self.shared.view();
+        let others = view.iter().flat_map(|view| view.members().filter(|(peer, _)| **peer != self.key));
+        let entry = |(peer, seen): (&PeerKey, &anthill_protocol::view::Seen)| {
+            let id = named(peer);
+            let record = |peer: &PeerKey| view.as_ref()?.member(peer).map(|seen| &*seen.record);
+            types::PeerEntry {
+                name: short(&id),
+                peer_id: id,
+                this: false,
+                state: match seen.status {
+                    Status::Alive => types::PeerState::Alive,
+                    Status::Suspect => types::PeerState::Suspect,
+                    _ => types::PeerState::Down,
+                },
+                version: String::new(),
+                addresses: multiaddrs(&seen.record, record).iter().map(ToString::to_string).collect(),
+            }
+        };
+        types::Peers { peers: std::iter::once(this).chain(others.map(entry)).collect() }
+    }
+
+    /// Other peers, by how they do.
+    pub(super) fn peers_count(&self) -> types::PeersCount {
+        let view = self.shared.view();
+        let others = view.iter().flat_map(|view| view.members().filter(|(peer, _)| **peer != self.key));
+        let mut count = types::PeersCount::default();
+        for (_, seen) in others {
+            match seen.status {
+                Status::Alive => count.alive += 1,
+                Status::Suspect => count.suspect += 1,
+                _ => count.down += 1,
+            }
+        }
+        count
+    }
+
+    /// A link by which others join: with where this peer is, and where others are.
+    pub(super) fn invite(&self) -> Result<types::Invitation, PeerError> {
+        if self.inquiries.is_none() {
+            return Err(PeerError::Conflict(
+                "this peer talks to nobody (`offline`, or the web of the demo): start it without that".into(),
+            ));
+        }
+        let view = self.shared.view();
+        let record = |peer: &PeerKey| view.as_ref()?.member(peer).map(|seen| &*seen.record);
+        let members = view.iter().flat_map(|view| view.members());
+        let others = members.filter(|(peer, seen)| **peer != self.key && seen.record.dialable);
+        let others = others.filter_map(|(peer, seen)| {
+            let first = multiaddrs(&seen.record, record).into_iter().next()?;
+            first.with_p2p(name::peer_id(&peer.0)?).ok()
+        });
+        let own = self.addresses.iter().filter_map(|address| address.parse::<Multiaddr>().ok());
+        let mut own: Vec<Multiaddr> = own.collect();
+        if own.iter().any(|address| !is_local(address)) {
+            own.retain(|address| !is_local(address));
+        }
+        let at: Vec<Multiaddr> = own.into_iter().chain(others).collect();
+        let key =
+            crate::setup::shared_key(&self.settings).map_err(|e| PeerError::Internal(format!("{e:#}")))?;
+        let private = key.is_some();
+        let invite =
+            Invite::new(&self.settings.swarm, at, key).map_err(|e| PeerError::Conflict(e.to_string()))?;
+        Ok(types::Invitation { link: invite.to_string(), private })
+    }
+
+    /// Who holds the slot of a URL or site, as typed.
+    pub(super) fn holder_of(&self, typed: &str) -> Result<Option<PeerKey>, PeerError> {
+        Ok(self.standing(self.canonical(typed)?.site_id().slot())?.holder)
+    }
+
+    /// Who should hold a slot, and who does.
+    pub(super) fn standing(&self, slot: Slot) -> Result<Standing, PeerError> {
+        let replicas = self.settings.replicas;
+        let (owner, claim) = self.ask(move |mind| {
+            let owner = mind.view().should_hold(slot, replicas);
+            (owner, mind.claims().claim(slot).map(|(mint, _)| mint.claim.clone()))
+        })?;
+        let owner = owner.map_or_else(|| self.peer_id.clone(), |owner| named(&owner));
+        let holder = claim.as_ref().map(|claim| claim.holder);
+        let claim = claim.map(|claim| types::Claim {
+            slot: u32::from(slot.number()),
+            token: claim.token.counter,
+            holder: named(&claim.holder),
+            set: claim.set.iter().map(named).collect(),
+        });
+        Ok(Standing { owner, holder, claim })
+    }
+}
+
+/// What people call a peer that says nothing: the end of its PeerId.
+pub(super) fn short(id: &str) -> String {
+    id[id.len().saturating_sub(6)..].to_owned()
+}
+
+impl LivePeer {
+    fn inquiries(&self) -> Option<&Arc<Inquiries>> {
+        self.0.inquiries.as_ref()
+    }
+
+    /// All peers that are not down, but this one.
+    fn others(&self) -> Vec<PeerKey> {
+        let view: Option<Arc<View>> = self.0.shared.view();
+        let live = |view: &Arc<View>| -> Vec<PeerKey> {
+            let members = view.members().map(|(peer, _)| *peer);
+            members.filter(|peer| *peer != self.0.key && view.is_live(peer)).collect()
+        };
+        view.as_ref().map(live).unwrap_or_default()
+    }
+
+    /// How all peers do, summed; those that do not answer in time are not counted.
+    pub(super) async fn swarm_status(&self, own: types::Status) -> types::Status {
+        let mut sum = types::Status { peers_reporting: Some(1), ..own };
+        let Some(inquiries) = self.inquiries() else { return sum };
+        let asked = futures_util::stream::iter(self.others());
+        let mut answers = asked
+            .map(|peer| inquiries.ask::<types::Status>(peer, Question::Status))
+            .buffer_unordered(AT_ONCE);
+        while let Some(answer) = answers.next().await {
+            if let Some(status) = answer {
+                sum.add(&status);
+            }
+        }
+        sum
+    }
+
+    /// Asks the holder of a slot, where it is another peer; none if it is this one, or does not answer.
+    pub(super) async fn ask_holder<T: serde::de::DeserializeOwned>(
+        &self,
+        holder: Option<PeerKey>,
+        question: Question,
+    ) -> Option<T> {
+        let holder = holder.filter(|holder| *holder != self.0.key)?;
+        self.inquiries()?.ask(holder, question).await
+    }
+
+    /// Answers what other members ask, until nobody is left who could.
+    pub async fn answer_others(self, mut questions: mpsc::Receiver<(PeerKey, Vec<u8>)>) {
+        let Some(inquiries) = self.inquiries().cloned() else { return };
+        let room = Arc::new(Semaphore::new(ANSWERS));
+        while let Some((from, bytes)) = questions.recv().await {
+            let member = self.0.shared.view().is_some_and(|view| view.member(&from).is_some());
+            match Said::read(&bytes).filter(|_| member) {
+                Some(Said::Answer(id, answer)) => inquiries.answered(from, id, answer),
+                Some(Said::Ask(id, question)) => {
+                    // Who asks more than is answered asks again.
+                    let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
+                    let (peer, inquiries) = (self.clone(), Arc::clone(&inquiries));
+                    tokio::spawn(async move {
+                        peer.answer_one(&inquiries, from, id, question).await;
+                        drop(permit);
+                    });
+                }
+                None => {}
+            }
+        }
+    }
+
+    async fn answer_one(&self, inquiries: &Inquiries, to: PeerKey, id: u64, question: Question) {
+        match question {
+            Question::Status => {
+                inquiries.answer(to, id, self.answer(Live::status).await.ok().as_ref());
+            }
+            Question::Site(site) => {
+                let report = self.answer(move |live| live.site(&site)).await;
+                inquiries.answer(to, id, report.ok().as_ref());
+            }
+            Question::Explain(url) => {
+                let told = self.answer(move |live| live.explain(&url)).await;
+                inquiries.answer(to, id, told.ok().as_ref());
+            }
+        }
+    }
+}
+
+/// Links exchanged with other peers since the start.
+pub(super) fn links(live: &Live) -> types::Links {
+    types::Links { sent: live.shared.links_sent.load(Ordering::Relaxed), ..types::Links::default() }
+}

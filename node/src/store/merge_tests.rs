@@ -1,0 +1,351 @@
+//! Copies: what is written here is read by others as items, merged by them, and gives the same store there.
+
+use super::super::family::Memory;
+use super::super::item::{Kind, item_key};
+use super::super::value::{StoredDocument, StoredPage, pack};
+use super::super::write::{IndexOp, MadePage, Write, Writer};
+use super::super::{Store, served::Opened};
+use anthill_agent::io::{Admission, Commit, IndexAction};
+use anthill_crawler::record::{CrawlId, EntryKind, HostRecord, QueueEntry, QueueKey, UrlRecord, UrlState};
+use anthill_crawler::time::Instant;
+use anthill_protocol::claim::Token;
+use anthill_protocol::key::{HostId, SiteId, Slot, UrlId};
+use anthill_protocol::peer::PeerKey;
+use anthill_protocol::replica::{Answer, Bits, Item, Read, Record};
+use std::sync::Arc;
+
+const SITE: &str = "a.test";
+
+struct Peer {
+    store: Arc<Store>,
+    writer: Writer,
+    _folder: tempfile::TempDir,
+}
+
+fn peer(itemized: bool) -> Peer {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path(), Memory::default()).unwrap());
+    let mut writer = Writer::of_member(Arc::clone(&store)).unwrap();
+    if itemized {
+        writer.itemize().unwrap();
+    }
+    Peer { store, writer, _folder: folder }
+}
+
+fn slot() -> Slot {
+    SiteId::of(SITE).slot()
+}
+
+fn host() -> HostId {
+    HostId::of(SiteId::of(SITE), SITE)
+}
+
+fn id(n: u32) -> UrlId {
+    UrlId::of(SiteId::of(SITE), &url(n))
+}
+
+fn url(n: u32) -> String {
+    format!("http://{SITE}/{n}")
+}
+
+fn entry(n: u32) -> QueueEntry {
+    QueueEntry {
+        url: url(n),
+        crawl: CrawlId(1),
+        kind: EntryKind::Page,
+        depth: 0,
+        hops: 0,
+        attempt: 0,
+        revisit: false,
+        from: None,
+        first_seen_s: 1,
+    }
+}
+
+fn admission(n: u32, force: bool) -> Admission {
+    Admission {
+        id: id(n),
+        host: host(),
+        host_name: SITE.into(),
+        site_name: SITE.into(),
+        level: 2,
+        force,
+        entry: entry(n),
+    }
+}
+
+fn record(n: u32) -> UrlRecord {
+    UrlRecord {
+        url: url(n),
+        state: UrlState::Status(200),
+        crawl: CrawlId(1),
+        kind: EntryKind::Page,
+        depth: 0,
+        from: None,
+        first_seen_s: 1,
+        last_try_s: 2,
+        last_success_s: 2,
+        last_change_s: 0,
+        tries: 1,
+        failures: 0,
+        changes: 0,
+        visits: 1,
+        next_s: None,
+        digest: [n as u8; 16],
+        fingerprint: 0,
+        etag: None,
+        last_modified: None,
+        redirect: None,
+        lang: None,
+        outlinks: 0,
+        images: 0,
+        text_chars: 1,
+        bytes: 4,
+        noindex: false,
+        peer: String::new(),
+        took_ms: 1,
+        tried: Vec::new(),
+    }
+}
+
+fn admit(peer: &mut Peer, pages: impl Iterator<Item = u32>) {
+    let admit = pages.map(|n| admission(n, false)).collect();
+    let host = HostRecord { name: SITE.into(), site: SITE.into(), ..HostRecord::default() };
+    let commit = Commit { admit, hosts: vec![(self::host(), host)], ..Commit::default() };
+    peer.writer.write(&[Write { commit: Box::new(commit), made: None }]).unwrap();
+}
+
+fn fetch(peer: &mut Peer, n: u32, key: QueueKey) -> Vec<IndexOp> {
+    let mut compressor = zstd::bulk::Compressor::new(1).unwrap();
+    let document = StoredDocument {
+        url: url(n),
+        host: SITE.into(),
+        site: SITE.into(),
+        text: "ants".into(),
+        ..StoredDocument::default()
+    };
+    let page = StoredPage { url: url(n), status: 200, body: b"ants".to_vec(), ..StoredPage::default() };
+    let made = MadePage {
+        page: pack(&page, &mut compressor).unwrap(),
+        document: pack(&document, &mut compressor).unwrap(),
+        inlinks: Vec::new(),
+        plain: Arc::new(document),
+        body_bytes: 4,
+    };
+    let commit = Commit {
+        done: Some((key, true, CrawlId(1))),
+        record: Some((id(n), Box::new(record(n)))),
+        index: IndexAction::Put,
+        ..Commit::default()
+    };
+    peer.writer.write(&[Write { commit: Box::new(commit), made: Some(Box::new(made)) }]).unwrap().index
+}
+
+fn copy_record() -> Record {
+    Record {
+        slot: slot(),
+        log: 1,
+        position: None,
+        held: Some(Token { counter: 1, minter: PeerKey([1; 32]) }),
+    }
+}
+
+/// All items, as comparison would find them.
+fn everything(peer: &mut Peer) -> Vec<Item> {
+    let all = Bits([u64::MAX; 4]);
+    let (mut items, mut after) = (Vec::new(), None);
+    loop {
+        let read = Read::Range { slot: slot(), buckets: all, after: after.clone(), limit: 500 };
+        let Answer::Items { items: some, more, .. } = peer.writer.read(read, u64::MAX).unwrap() else {
+            panic!()
+        };
+        after = some.last().map(|item| item.key.clone());
+        items.extend(some);
+        if !more {
+            return items;
+        }
+    }
+}
+
+fn root(peer: &mut Peer) -> [u8; 16] {
+    match peer.writer.read(Read::Digest(slot()), u64::MAX).unwrap() {
+        Answer::Digest { buckets, .. } => buckets.root(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn waiting(peer: &mut Peer) -> Vec<String> {
+    let (items, _) = peer.store.front(host(), 2, 0, 1_000).unwrap();
+    let mut urls: Vec<String> = items.into_iter().map(|item| item.entry.url).collect();
+    urls.sort();
+    urls
+}
+
+fn open(peer: &mut Peer) -> Opened {
+    peer.writer.open_slots(&[slot()]).unwrap().pop().expect("one")
+}
+
+/// A peer that admitted five pages and fetched two.
+fn holder(itemized: bool) -> Peer {
+    let mut peer = peer(itemized);
+    open(&mut peer);
+    admit(&mut peer, 0..5);
+    let (items, _) = peer.store.front(host(), 2, 0, 10).unwrap();
+    for n in [1, 3] {
+        let item = items.iter().find(|item| item.entry.url == url(n)).expect("it waits");
+        assert_eq!(fetch(&mut peer, n, item.key).len(), 1);
+    }
+    peer
+}
+
+#[test]
+fn a_copy_has_what_the_holder_has_and_goes_on_where_it_was() {
+    for itemized in [true, false] {
+        let mut one = holder(itemized);
+        let mut other = peer(true);
+        let items = everything(&mut one);
+        let (written, _) = other.writer.merge(slot(), &items, &copy_record()).unwrap();
+        assert_eq!(written.index.len(), 2, "pages are to be found");
+        assert_eq!(root(&mut one), root(&mut other));
+        assert_eq!(waiting(&mut other), Vec::<String>::new(), "no queue before the slot is served");
+        let totals = other.writer.totals();
+        assert_eq!((totals.known, totals.queued, totals.fetched), (0, 0, 0), "nor a place in the sums");
+
+        let opened = open(&mut other);
+        assert_eq!(opened.untried, [(CrawlId(1), slot(), 3)]);
+        assert_eq!(opened.hosts.len(), 1);
+        assert_eq!(waiting(&mut other), [0, 2, 4].map(url));
+        let (a, b) = (one.writer.totals(), other.writer.totals());
+        assert_eq!(
+            (a.known, a.queued, a.untried, a.fetched, a.pages),
+            (b.known, b.queued, b.untried, b.fetched, b.pages)
+        );
+        assert_eq!(other.store.document(&id(3)).unwrap().map(|d| d.text), Some("ants".into()));
+        // What was admitted before is known: nothing is fetched again.
+        admit(&mut other, 0..6);
+        assert_eq!(waiting(&mut other), [0, 2, 4, 5].map(url));
+    }
+}
+
+#[test]
+fn changes_are_told_in_order_and_only_synced_ones() {
+    let mut one = holder(true);
+    let mut other = peer(true);
+    let head = one.writer.slot(slot()).head;
+    let mut after = 0;
+    while after < head {
+        let read = Read::Changes { slot: slot(), after, limit: 300 };
+        let Answer::Changes { items, upto } = one.writer.read(read, head).unwrap() else { panic!() };
+        assert!(upto > after, "it goes on");
+        other.writer.merge(slot(), &items, &copy_record()).unwrap();
+        after = upto;
+    }
+    assert_eq!(root(&mut one), root(&mut other));
+    let read = Read::Changes { slot: slot(), after: 0, limit: 1 << 20 };
+    let Answer::Changes { upto, .. } = one.writer.read(read, 3).unwrap() else { panic!() };
+    assert_eq!(upto, 3, "what is not synced may be lost");
+}
+
+#[test]
+fn merging_twice_or_what_is_older_changes_nothing() {
+    let mut one = holder(true);
+    let before = everything(&mut one);
+    let mut other = peer(true);
+    other.writer.merge(slot(), &before, &copy_record()).unwrap();
+    let (items, _) = one.store.front(host(), 2, 0, 10).unwrap();
+    let left = items.iter().find(|item| item.entry.url == url(0)).expect("it waits");
+    fetch(&mut one, 0, left.key);
+    let after = everything(&mut one);
+    for items in [&after, &before, &after] {
+        other.writer.merge(slot(), items, &copy_record()).unwrap();
+    }
+    assert_eq!(root(&mut one), root(&mut other));
+    let head = other.writer.slot(slot()).head;
+    other.writer.merge(slot(), &after, &copy_record()).unwrap();
+    assert_eq!(other.writer.slot(slot()).head, head);
+}
+
+#[test]
+fn a_slot_that_is_served_no_more_keeps_its_content_and_can_be_served_again() {
+    let mut one = holder(false);
+    let known = one.writer.totals().known;
+    one.writer.close_slots(&[slot()]).unwrap();
+    assert_eq!((one.writer.totals().known, one.writer.totals().queued), (0, 0));
+    assert_eq!(waiting(&mut one), Vec::<String>::new());
+    let opened = open(&mut one);
+    assert_eq!(opened.untried, [(CrawlId(1), slot(), 3)]);
+    assert_eq!(waiting(&mut one), [0, 2, 4].map(url));
+    assert_eq!(one.writer.totals().known, known);
+}
+
+#[test]
+fn a_slot_that_is_deleted_is_gone_and_can_be_copied_anew() {
+    let mut one = holder(true);
+    let items = everything(&mut one);
+    let written = one.writer.delete_slot(slot()).unwrap();
+    assert_eq!(written.index.len(), 2, "pages are taken out of the index");
+    assert!(everything(&mut one).is_empty());
+    assert_eq!(one.writer.totals().known, 0);
+    assert!(one.store.document(&id(3)).unwrap().is_none());
+    one.writer.merge(slot(), &items, &copy_record()).unwrap();
+    open(&mut one);
+    assert_eq!(waiting(&mut one), [0, 2, 4].map(url));
+}
+
+#[test]
+fn what_waits_for_its_time_comes_back_at_the_next_holder() {
+    let mut one = holder(true);
+    let (items, _) = one.store.front(host(), 2, 0, 10).unwrap();
+    let item = items.iter().find(|item| item.entry.url == url(0)).expect("it waits");
+    let later = QueueEntry { attempt: 1, ..entry(0) };
+    let commit = Commit {
+        done: Some((item.key, true, CrawlId(1))),
+        record: Some((id(0), Box::new(UrlRecord { state: UrlState::Failed("timeout".into()), ..record(0) }))),
+        schedule: Some((Instant(500), id(0), host(), 2, later)),
+        ..Commit::default()
+    };
+    one.writer.write(&[Write { commit: Box::new(commit), made: None }]).unwrap();
+    let mut other = peer(true);
+    other.writer.merge(slot(), &everything(&mut one), &copy_record()).unwrap();
+    open(&mut other);
+    assert_eq!(other.writer.next_due(), Some(Instant(500)));
+    assert_eq!(waiting(&mut other), [2, 4].map(url));
+    other.writer.promote_due(Instant(600), 10).unwrap();
+    assert_eq!(waiting(&mut other), [0, 2, 4].map(url));
+    // The one that does not serve it any more leaves it alone.
+    one.writer.close_slots(&[slot()]).unwrap();
+    one.writer.promote_due(Instant(600), 10).unwrap();
+    assert_eq!(waiting(&mut one), Vec::<String>::new());
+}
+
+#[test]
+fn a_seed_is_wanted_again_by_another_crawl_only_and_once() {
+    let mut one = holder(true);
+    let again = |crawl: u64| {
+        let mut admission = admission(1, true);
+        admission.entry.crawl = CrawlId(crawl);
+        Write { commit: Box::new(Commit { admit: vec![admission], ..Commit::default() }), made: None }
+    };
+    one.writer.write(&[again(1)]).unwrap();
+    assert_eq!(waiting(&mut one), [0, 2, 4].map(url), "its own crawl has it");
+    one.writer.write(&[again(2)]).unwrap();
+    one.writer.write(&[again(2)]).unwrap();
+    assert_eq!(waiting(&mut one), [0, 1, 2, 4].map(url));
+}
+
+#[test]
+fn what_no_honest_peer_keeps_is_left_out() {
+    let mut one = holder(true);
+    let mut items = everything(&mut one);
+    let url_item =
+        items.iter().position(|item| item.key == item_key(Kind::Url, id(0).bytes())).expect("there");
+    let host_item =
+        items.iter().position(|item| item.key == item_key(Kind::Host, host().bytes())).expect("there");
+    items[url_item].value = items[host_item].value.clone();
+    items[host_item].value = vec![9; 40];
+    let mut other = peer(true);
+    other.writer.merge(slot(), &items, &copy_record()).unwrap();
+    assert!(other.store.host(&host()).unwrap().is_none());
+    open(&mut other);
+    assert_eq!(waiting(&mut other), [2, 4].map(url));
+}

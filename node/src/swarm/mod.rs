@@ -1,0 +1,13 @@
+//! The swarm as this process takes part in it: how it signs, and how messages go to others and come from them.
+
+mod address;
+mod inquiry;
+mod network;
+mod signer;
+mod start;
+
+pub use address::{direct, multiaddrs};
+pub use inquiry::{Inquiries, Question, Said};
+pub use network::{Network, Pump, SEARCH, TOPICS, description, is_local, named};
+pub use signer::Signer;
+pub use start::{Ground, join, mind};

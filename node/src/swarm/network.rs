@@ -1,0 +1,231 @@
+//! Messages to other peers and from them: from the mind's words to bytes on lanes and in gossip, and back.
+
+use super::address::{direct, multiaddrs};
+use crate::driver::ToDriver;
+use anthill_agent::peer::{Message, io};
+use anthill_dht::{Event, Handle, Incoming, Lane, Multiaddr, PeerId, Protocol, Reach, Verdict, name};
+use anthill_protocol::peer::PeerKey;
+use anthill_protocol::view::View;
+use crossbeam_channel::Sender;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+
+/// What is said to all.
+pub const TOPICS: [&str; 1] = ["swarm"];
+/// Bytes of a message to all that go by gossip; larger ones go to each member.
+const GOSSIP: usize = 32 << 10;
+/// Messages of peers that wait for the mind; who sends more waits.
+const WAITING: usize = 1_024;
+/// Members to whom connections are kept: all of a small swarm.
+const KEPT: usize = 64;
+/// How often it is looked where this peer can be reached.
+const LOOK: Duration = Duration::from_secs(5);
+/// The first byte of what is no message of the mind's: questions of searches and their answers.
+pub const SEARCH: u8 = 100;
+/// The first byte of what people ask about another peer, and of answers.
+pub const INQUIRY: u8 = 101;
+
+/// What the network is told, one after the other.
+enum Tell {
+    Gossip(Vec<u8>),
+    Know(PeerId, Vec<Multiaddr>),
+    Forget(PeerId),
+    Keep(BTreeSet<PeerId>),
+}
+
+/// The driver's way to other peers.
+pub struct Network {
+    me: PeerKey,
+    handle: Handle,
+    names: BTreeMap<PeerKey, PeerId>,
+    members: BTreeSet<PeerKey>,
+    told: mpsc::UnboundedSender<Tell>,
+}
+
+impl Network {
+    /// The way to others through a network that runs.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn new(me: PeerKey, handle: Handle) -> Network {
+        // What is told is little, and follows from the view: bounded by its members.
+        let (told, mut orders) = mpsc::unbounded_channel();
+        let network = handle.clone();
+        tokio::spawn(async move {
+            while let Some(order) = orders.recv().await {
+                match order {
+                    Tell::Gossip(bytes) => network.gossip(0, bytes).await,
+                    Tell::Know(peer, addresses) => network.know(peer, addresses).await,
+                    Tell::Forget(peer) => network.forget(peer).await,
+                    Tell::Keep(peers) => network.keep(peers).await,
+                }
+            }
+        });
+        Network { me, handle, names: BTreeMap::new(), members: BTreeSet::new(), told }
+    }
+
+    fn name(&mut self, peer: &PeerKey) -> Option<PeerId> {
+        if let Some(name) = self.names.get(peer) {
+            return Some(*name);
+        }
+        let name = name::peer_id(&peer.0)?;
+        self.names.insert(*peer, name);
+        Some(name)
+    }
+
+    /// Sends a message to one peer; it may be lost.
+    pub fn send(&mut self, to: PeerKey, message: &Message) {
+        let lane = match message {
+            Message::Replica(_) | Message::Links(_) => Lane::Bulk,
+            _ => Lane::Control,
+        };
+        self.send_bytes(to, lane, message.encode());
+    }
+
+    fn send_bytes(&mut self, to: PeerKey, lane: Lane, bytes: Vec<u8>) {
+        if let Some(name) = self.name(&to).filter(|_| to != self.me) {
+            // What is dropped here is lost as anything may be on the way.
+            let _ = self.handle.send(name, lane, bytes);
+        }
+    }
+
+    /// Says something to all.
+    pub fn broadcast(&mut self, message: &Message) {
+        let bytes = message.encode();
+        if bytes.len() <= GOSSIP {
+            let _ = self.told.send(Tell::Gossip(bytes));
+            return;
+        }
+        for peer in self.members.clone() {
+            self.send_bytes(peer, Lane::Control, bytes.clone());
+        }
+    }
+
+    /// Another view: where members are, whom to keep connections to, and who is not asked in lookups any more.
+    pub fn see(&mut self, view: &View) {
+        let mut keep = BTreeSet::new();
+        self.members.clear();
+        for (peer, seen) in view.members() {
+            let Some(name) = self.name(peer).filter(|_| *peer != self.me) else { continue };
+            let addresses = multiaddrs(&seen.record, |peer| view.member(peer).map(|seen| &*seen.record));
+            let _ = self.told.send(Tell::Know(name, addresses));
+            if view.is_live(peer) {
+                self.members.insert(*peer);
+                if keep.len() < KEPT {
+                    keep.insert(name);
+                }
+            } else {
+                let _ = self.told.send(Tell::Forget(name));
+            }
+        }
+        self.names.retain(|peer, _| view.member(peer).is_some());
+        let _ = self.told.send(Tell::Keep(keep));
+    }
+}
+
+/// What carries messages of others to the driver.
+pub struct Pump {
+    /// From the network.
+    pub incoming: Incoming,
+    /// To judge gossip, and to look where this peer can be reached.
+    pub handle: Handle,
+    /// To the driver.
+    pub driver: Sender<ToDriver>,
+    /// To who searches.
+    pub search: mpsc::Sender<(PeerKey, Vec<u8>)>,
+    /// To who answers other peers' people.
+    pub inquiries: mpsc::Sender<(PeerKey, Vec<u8>)>,
+}
+
+impl Pump {
+    /// Runs until the network has stopped.
+    pub async fn run(self) {
+        let Pump { mut incoming, handle, driver, search, inquiries } = self;
+        let looks = tokio::spawn(look(handle.clone(), driver.clone()));
+        let room = Arc::new(Semaphore::new(WAITING));
+        loop {
+            tokio::select! {
+                message = incoming.messages.recv() => {
+                    let Some((from, _, bytes)) = message else { break };
+                    let Some(from) = name::key(&from).map(PeerKey) else { continue };
+                    // Who asks more than is answered is not answered.
+                    match bytes.split_first() {
+                        Some((&SEARCH, rest)) => {
+                            let _ = search.try_send((from, rest.to_vec()));
+                            continue;
+                        }
+                        Some((&INQUIRY, rest)) => {
+                            let _ = inquiries.try_send((from, rest.to_vec()));
+                            continue;
+                        }
+                        _ => {}
+                    }
+                    let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
+                    match Message::decode(&bytes) {
+                        Ok(message) => _ = driver.send(ToDriver::Received(from, Box::new(message), permit)),
+                        Err(error) => tracing::debug!(peer = %from, %error, "a message is not understood"),
+                    }
+                }
+                event = incoming.events.recv() => match event {
+                    None => break,
+                    Some(Event::Up(peer)) => tell(&driver, &peer, io::Input::PeerUp),
+                    Some(Event::Down(peer)) => tell(&driver, &peer, io::Input::PeerDown),
+                    Some(Event::Gossip { from, bytes, ticket, .. }) => {
+                        let message = Message::decode(&bytes).ok();
+                        let from = name::key(&from).map(PeerKey);
+                        let verdict = if message.is_some() && from.is_some() { Verdict::Good } else { Verdict::Bad };
+                        handle.judge(ticket, verdict).await;
+                        if let (Some(message), Some(from)) = (message, from) {
+                            let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
+                            let _ = driver.send(ToDriver::Received(from, Box::new(message), permit));
+                        }
+                    }
+                    Some(Event::Address(_)) => {}
+                },
+            }
+        }
+        looks.abort();
+    }
+}
+
+fn tell(driver: &Sender<ToDriver>, peer: &PeerId, input: impl FnOnce(PeerKey) -> io::Input) {
+    if let Some(key) = name::key(peer) {
+        let _ = driver.send(ToDriver::Peer(Box::new(input(PeerKey(key)))));
+    }
+}
+
+/// Where a peer says that it is: at addresses that others have reached, and those that it listens at. And whether strangers can connect
+/// to it: unless it is known that they cannot.
+pub async fn description(handle: &Handle) -> Option<(Vec<anthill_protocol::member::Address>, bool)> {
+    let status = handle.status().await?;
+    let all: Vec<Multiaddr> = status.external.into_iter().chain(status.listening).collect();
+    Some((direct(&all), status.reach != Reach::Closed))
+}
+
+/// Tells the mind when this peer is to be found elsewhere.
+async fn look(handle: Handle, driver: Sender<ToDriver>) {
+    let mut before = description(&handle).await;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let now = description(&handle).await;
+        let Some((addresses, dialable)) = now.clone().filter(|_| now != before) else { continue };
+        before = now;
+        let _ = driver.send(ToDriver::Peer(Box::new(io::Input::Described(addresses, dialable))));
+    }
+}
+
+/// The addresses of this peer for others to begin with: they end in its name.
+pub fn named(addresses: Vec<Multiaddr>, me: PeerId) -> Vec<Multiaddr> {
+    addresses.into_iter().map(|address| address.with_p2p(me).unwrap_or_else(|whole| whole)).collect()
+}
+
+/// Whether an address is for this machine alone.
+pub fn is_local(address: &Multiaddr) -> bool {
+    address.iter().any(|part| match part {
+        Protocol::Ip4(ip) => ip.is_loopback(),
+        Protocol::Ip6(ip) => ip.is_loopback(),
+        _ => false,
+    })
+}

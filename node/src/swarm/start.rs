@@ -1,0 +1,109 @@
+//! How this process comes to take part: its network, and its mind with what the store has.
+
+use super::network::{description, named};
+use super::{Signer, is_local};
+use crate::driver::Mind;
+use crate::settings::Settings;
+use crate::setup;
+use crate::store::Store;
+use crate::store::write::Writer;
+use anthill_agent::peer::{Peer, Start};
+use anthill_crawler::time::Instant;
+use anthill_dht::{Handle, Identity, Incoming, Multiaddr};
+use anthill_protocol::view;
+use anyhow::Context;
+use std::time::Duration;
+
+/// How long the first address is waited for.
+const LISTENING: Duration = Duration::from_secs(2);
+/// Between two looks whether it is there.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What a peer stands on.
+pub struct Ground {
+    /// Its network; none if it talks to nobody.
+    pub network: Option<(Handle, Incoming)>,
+    /// What it says of itself.
+    pub description: view::Description,
+    /// Where others find it, the best address first; they end in its name.
+    pub addresses: Vec<Multiaddr>,
+}
+
+/// Starts the network.
+///
+/// # Errors
+/// Nothing can be listened at, or the swarm's key cannot be read.
+pub async fn join(settings: &Settings, identity: &Identity) -> anyhow::Result<Ground> {
+    let tokens = u16::try_from(settings.tokens).unwrap_or(u16::MAX);
+    let about = |addresses, dialable| view::Description { addresses, dialable, tokens, leaving: false };
+    if settings.offline {
+        return Ok(Ground { network: None, description: about(Vec::new(), false), addresses: Vec::new() });
+    }
+    let mut failed = None;
+    for config in setup::network(settings)? {
+        let (handle, incoming) = match anthill_dht::start(identity, config) {
+            Ok(started) => started,
+            Err(error) => {
+                failed = Some(error);
+                continue;
+            }
+        };
+        let begun = std::time::Instant::now();
+        loop {
+            if let Some((addresses, dialable)) = description(&handle).await.filter(|(all, _)| !all.is_empty())
+            {
+                let mut all = handle.status().await.map(|status| status.listening).unwrap_or_default();
+                all.sort_by_key(|address| (is_local(address), address.to_string().contains("quic")));
+                let addresses_named = named(all, handle.me());
+                return Ok(Ground {
+                    network: Some((handle, incoming)),
+                    description: about(addresses, dialable),
+                    addresses: addresses_named,
+                });
+            }
+            if begun.elapsed() > LISTENING {
+                break;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        handle.stop().await;
+    }
+    match failed {
+        Some(error) => Err(error).context("other peers cannot be talked to"),
+        None => anyhow::bail!(
+            "no address can be listened at: choose others with --listen, or --offline to talk to nobody"
+        ),
+    }
+}
+
+/// The mind, with what the store has.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn mind(
+    settings: &Settings,
+    store: &Store,
+    writer: &Writer,
+    signer: Signer,
+    now: Instant,
+    description: view::Description,
+    seed: [u8; 32],
+) -> anyhow::Result<Mind> {
+    let found = store.found()?;
+    let copies = found.copies.into_iter().map(|record| {
+        let head = writer.slot(record.slot).head;
+        (record, head)
+    });
+    let start = Start {
+        description,
+        founder: settings.bootstrap.is_empty(),
+        view: found.view,
+        claims: found.claims,
+        copies: copies.collect(),
+        links: store.link_logs()?,
+        shared: found.shared,
+        crawls: found.crawls,
+        exclusions: found.exclusions,
+    };
+    Peer::new(setup::mind(settings)?, signer, seed, now, start).context("what this peer says of itself")
+}

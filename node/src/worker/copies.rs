@@ -1,0 +1,246 @@
+//! What the swarm's protocols want of the writing thread: records that are synced before anything is promised, copies of slots, the link
+//! log, and slots that come to be served here.
+
+use super::write::{SYNC_EVERY, WriteThread};
+use crate::driver::ToDriver;
+use crate::store::queue::QueuedHost;
+use crate::store::served::Opened;
+use anthill_agent::io::{self as crawl, StoredHost};
+use anthill_agent::peer::io::{Change, Input, Ticket};
+use anthill_crawler::canon::Rules;
+use anthill_crawler::record::HostRecord;
+use anthill_protocol::key::Slot;
+use anthill_protocol::links::Cursor;
+use anthill_protocol::replica::{self, Answer, Item, Read, ReadId, Record};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What is promised waits for the disk at most so long: what comes meanwhile shares the sync.
+const GATHER: Duration = Duration::from_millis(10);
+/// Changes of copies wait so long: other peers do not get them before.
+const CHANGES: Duration = Duration::from_millis(100);
+
+/// What is wanted. Each with an answer has exactly one, synced where that is promised.
+pub enum Work {
+    /// Write records.
+    Persist(Ticket, Vec<Change>),
+    /// Write how far link logs are durable elsewhere; no answer.
+    Cursors(Vec<(Slot, Cursor)>),
+    /// Merge items into a slot.
+    Apply {
+        /// For the answer.
+        ticket: replica::Ticket,
+        /// Which.
+        slot: Slot,
+        /// What.
+        items: Vec<Item>,
+        /// The copy's record.
+        record: Record,
+    },
+    /// Delete a slot.
+    Delete(replica::Ticket, Slot),
+    /// Read of a slot.
+    Read(ReadId, Read),
+    /// Read links for others.
+    ReadLinks {
+        /// Whose.
+        slot: Slot,
+        /// After this number.
+        after: u64,
+        /// About so many bytes.
+        limit_bytes: u64,
+    },
+    /// Links up to a number need not be kept; no answer.
+    TrimLinks(Slot, u64),
+    /// Links are durable where they lead; no answer.
+    LinksSent(Slot, Vec<u64>),
+    /// They may have been lost; no answer.
+    LinksReplay(Slot),
+    /// Slots are served here.
+    Open(Vec<Slot>),
+    /// Slots are not served here; no answer.
+    Close(Vec<Slot>),
+    /// Others may want copies of what there is; no answer.
+    Share,
+}
+
+/// What waits for the log to be synced.
+#[derive(Default)]
+pub struct Unsynced {
+    /// Answers, and what they are if syncing fails.
+    answers: Vec<(Input, Input)>,
+    /// The last changes of slots.
+    heads: BTreeMap<Slot, u64>,
+    /// The last changes that are synced.
+    synced: BTreeMap<Slot, u64>,
+}
+
+impl Unsynced {
+    /// Nothing waits; slots are synced up to here.
+    pub fn new(heads: impl Iterator<Item = (Slot, u64)>) -> Unsynced {
+        Unsynced { synced: heads.collect(), ..Unsynced::default() }
+    }
+
+    /// How long the log may stay unsynced.
+    pub(super) fn patience(&self) -> Duration {
+        match (self.answers.is_empty(), self.heads.is_empty()) {
+            (false, _) => GATHER,
+            (true, false) => CHANGES,
+            (true, true) => SYNC_EVERY,
+        }
+    }
+}
+
+impl WriteThread {
+    fn tell(&self, input: Input) {
+        let _ = self.driver.send(ToDriver::Peer(Box::new(input)));
+    }
+
+    /// Changes and links that were written have numbers.
+    pub(super) fn tell_numbers(&mut self, mut numbered: Vec<(Slot, u64)>, logged: Vec<(Slot, u64, u64)>) {
+        numbered.extend(self.writer.take_itemized());
+        if !numbered.is_empty() {
+            self.unsynced.heads.extend(numbered.iter().copied());
+            self.tell(Input::Numbered(numbered));
+        }
+        if !logged.is_empty() {
+            self.tell(Input::Logged(logged));
+        }
+    }
+
+    /// Makes everything written safe, and says so.
+    pub(super) fn sync(&mut self) {
+        let synced = self.store.sync();
+        let answers = std::mem::take(&mut self.unsynced.answers);
+        match synced {
+            Ok(()) => {
+                answers.into_iter().for_each(|(done, _)| self.tell(done));
+                let heads = std::mem::take(&mut self.unsynced.heads);
+                if !heads.is_empty() {
+                    self.unsynced.synced.extend(heads.iter().map(|(slot, head)| (*slot, *head)));
+                    self.tell(Input::Synced(heads.into_iter().collect()));
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "the log could not be synced");
+                answers.into_iter().for_each(|(_, failed)| self.tell(failed));
+            }
+        }
+    }
+
+    pub(super) fn work(&mut self, work: Work) {
+        match work {
+            Work::Persist(ticket, changes) => match self.store.put_records(&changes) {
+                Ok(()) => self.unsynced.answers.push((Input::Persisted(ticket), Input::NotPersisted(ticket))),
+                Err(error) => {
+                    tracing::error!(%error, "records of the swarm could not be written");
+                    self.tell(Input::NotPersisted(ticket));
+                }
+            },
+            Work::Apply { ticket, slot, items, record } => self.apply(ticket, slot, &items, &record),
+            Work::Delete(ticket, slot) => match self.writer.delete_slot(slot) {
+                Ok(written) => {
+                    self.aside(written);
+                    self.unsynced.heads.remove(&slot);
+                    self.unsynced.synced.remove(&slot);
+                    let done = Input::Applied(ticket, 0, Vec::new(), Vec::new());
+                    self.unsynced.answers.push((done, Input::NotApplied(ticket)));
+                }
+                Err(error) => {
+                    tracing::error!(%error, slot = slot.number(), "a copy could not be deleted");
+                    self.tell(Input::NotApplied(ticket));
+                }
+            },
+            Work::Read(id, what) => {
+                let synced = self.unsynced.synced.get(&slot_of(&what)).copied().unwrap_or(0);
+                let answer = self.writer.read(what, synced).unwrap_or_else(|error| {
+                    tracing::error!(%error, "a copy could not be read");
+                    Answer::Failed
+                });
+                self.tell_numbers(Vec::new(), Vec::new());
+                self.tell(Input::Read(id, answer));
+            }
+            Work::ReadLinks { slot, after, limit_bytes } => {
+                let store = std::sync::Arc::clone(&self.store);
+                let read = self.persistently(|_| store.read_links(slot, after, limit_bytes));
+                let Some((links, upto)) = read else { return };
+                self.tell(Input::LogRead { slot, after, links, upto });
+            }
+            Work::Open(slots) => self.open(&slots),
+            Work::Close(slots) => {
+                self.persistently(|writer| writer.close_slots(&slots));
+            }
+            Work::Share => {
+                self.persistently(|writer| writer.itemize());
+                self.tell_numbers(Vec::new(), Vec::new());
+            }
+            Work::Cursors(cursors) => or_say(self.store.put_cursors(&cursors)),
+            Work::TrimLinks(slot, upto) => or_say(self.writer.trim_links(slot, upto)),
+            Work::LinksSent(slot, fingerprints) => self.writer.links_sent(slot, &fingerprints),
+            Work::LinksReplay(slot) => self.writer.links_replay(slot),
+        }
+    }
+
+    fn apply(&mut self, ticket: replica::Ticket, slot: Slot, items: &[Item], record: &Record) {
+        match self.writer.merge(slot, items, record) {
+            Ok((mut written, untried)) => {
+                let gained = std::mem::take(&mut written.gained);
+                self.aside(written);
+                let head = self.writer.slot(slot).head;
+                let done = Input::Applied(ticket, head, gained, untried);
+                self.unsynced.answers.push((done, Input::NotApplied(ticket)));
+            }
+            Err(error) => {
+                tracing::error!(%error, slot = slot.number(), "a copy could not be written");
+                self.tell(Input::NotApplied(ticket));
+            }
+        }
+    }
+
+    fn open(&mut self, slots: &[Slot]) {
+        let Some(opened) = self.persistently(|writer| writer.open_slots(slots)) else { return };
+        self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
+        for Opened { slot, hosts, untried } in opened {
+            let hosts = hosts.into_iter().filter_map(|host| stored_host(host, &self.canon)).collect();
+            self.tell(Input::SlotLoaded(slot, hosts, untried));
+        }
+        let next_due = self.writer.next_due();
+        let (gained, admitted) = (Vec::new(), Vec::new());
+        let due = crawl::Input::Committed { commits: 0, gained, admitted, next_due, promoted: false };
+        let _ = self.driver.send(ToDriver::Input(due));
+    }
+}
+
+/// What is lost if this fails is only work done twice.
+fn or_say(result: Result<(), crate::store::StoreError>) {
+    if let Err(error) = result {
+        tracing::warn!(%error, "the link log could not be kept in order");
+    }
+}
+
+fn slot_of(read: &Read) -> Slot {
+    match read {
+        Read::Changes { slot, .. }
+        | Read::Keys { slot, .. }
+        | Read::Range { slot, .. }
+        | Read::Items { slot, .. }
+        | Read::Digest(slot) => *slot,
+    }
+}
+
+/// A host as the agent wants it: one without a record is named by a URL of its.
+pub fn stored_host(host: QueuedHost, canon: &Rules) -> Option<StoredHost> {
+    let QueuedHost { id, first_level, known } = host;
+    let record = match known {
+        Ok(record) => record,
+        Err(url) => {
+            let canon = canon.canonical(&url, None).ok()?;
+            HostRecord {
+                name: canon.host().to_owned(),
+                site: canon.site().to_owned(),
+                ..HostRecord::default()
+            }
+        }
+    };
+    Some(StoredHost { id, record, first_level })
+}
