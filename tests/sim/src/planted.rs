@@ -18,7 +18,10 @@ pub fn table<'a>(
     cores: Option<usize>,
 ) -> ExitCode {
     let (mut count, mut missed) = (0, 0);
-    println!("{:<30} {:<22} {:>6} {:>9} {:>16}", "planted bug", "found by", "seed", "seconds", "simulated hours");
+    println!(
+        "{:<30} {:<22} {:>6} {:>9} {:>16}",
+        "planted bug", "found by", "seed", "seconds", "simulated hours"
+    );
     for scenario in planted {
         count += 1;
         let done = pool::run(scenario, options, 0..u64::MAX, limit.or(Some(PATIENCE)), cores);
