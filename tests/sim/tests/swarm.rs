@@ -94,6 +94,15 @@ fn what_a_peer_said_before_a_crash_does_not_come_back_as_its_last_word() {
     }
 }
 
+#[test]
+fn what_a_loss_of_power_may_undo_is_shown_to_nobody() {
+    // A page was read for its slot's keepers while its commit was on the way to the disk, which lost it: the keepers had it, the
+    // holder fetched it again.
+    if let Some(violation) = first_failure(Swarm::Stormy, 58130..58131) {
+        panic!("{violation}");
+    }
+}
+
 /// Found once in calm weather.
 #[test]
 fn what_calm_swarms_found_stays_mended() {
