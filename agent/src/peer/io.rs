@@ -3,7 +3,8 @@
 //! Hands promise, besides what they promise to the crawl ([`crate::io`]): a [`Effect::Persist`] and an [`Effect::Apply`] are atomic,
 //! synced, in the order of the outbox, and answered once; [`Input::Numbered`] and [`Input::Logged`] are told before the
 //! [`crate::io::Input::Committed`] of the commits they are about; a commit with offers writes them to the link log in the same
-//! atomic write.
+//! atomic write; what an [`Input::Read`] shows is synced before it is told, also where a value is newer than the change it was read for:
+//! a page that another peer has, and this one has lost, would be counted by nobody, and its links sent by nobody.
 
 use super::message::Message;
 use crate::io as crawl;

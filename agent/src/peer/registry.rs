@@ -15,6 +15,7 @@ use anthill_protocol::registry::record::{MAX_SEED, MAX_SEED_BYTES};
 use anthill_protocol::registry::{
     Counts, CrawlKey, Input, Item, Name, Quiet, Report, Scope, Spec, State, Why, book::Told,
 };
+use anthill_protocol::view::Incarnation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -268,6 +269,9 @@ impl<K: Keys + Clone> Peer<K> {
 
     /// Says how all crawls stand here, and takes this peer's part of their limits.
     pub(super) fn report(&mut self) {
+        if !self.view.may_speak() {
+            return;
+        }
         let sum = self.served();
         let mut reports = Vec::new();
         let (mut late, mut allowed) = (Vec::new(), Vec::new());
@@ -293,8 +297,8 @@ impl<K: Keys + Clone> Peer<K> {
         let registry = &self.census.registry;
         let open = |report: &Report| report.quiet.is_some() && !registry.is_settled(&report.crawl);
         let knows = if reports.iter().any(open) { self.known() } else { None };
-        let generation = self.view.own().generation;
-        self.tell_registry(Input::Reports { generation, knows, reports });
+        let incarnation = Incarnation::of(self.view.own());
+        self.tell_registry(Input::Reports { incarnation, knows, reports });
         late.into_iter().for_each(|key| self.tell_registry(Input::End(key, Why::Time)));
         allowed.into_iter().for_each(|(id, pages)| self.tell_crawl(crawl::Input::Allow(id, pages)));
     }

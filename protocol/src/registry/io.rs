@@ -5,6 +5,7 @@ use super::message::Message;
 use super::record::{Counts, CrawlKey, Quiet, Spec, Why};
 use crate::epidemic;
 use crate::peer::PeerKey;
+use crate::view::Incarnation;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -70,8 +71,8 @@ pub enum Input {
     Want(u64, PeerKey),
     /// Answer to [`Effect::Report`].
     Reports {
-        /// Since when this peer has its disk.
-        generation: u64,
+        /// That of this peer's record: since when it has its disk, and above what its earlier processes said it by.
+        incarnation: Incarnation,
         /// The sum of [`super::over::served`] over all slots, by the tokens that this peer knows, if all that it wrote while it held slots was
         /// merged with the copies of later holders. None if not; may be none when no report is quiet.
         knows: Option<u64>,

@@ -10,7 +10,7 @@
 //! | a crawl began | its starter | the same |
 //! | it ended: asked for | its starter | the earlier, then the lesser; ended is more than running |
 //! | it ended: its pages or its time are used up, if it has such a limit | anybody | as above |
-//! | a [`Register`]: what a peer did for it, since it has its disk | that peer | the later (`seq`), of each peer and disk |
+//! | a [`Register`]: what a peer did for it, since it has its disk | that peer | the later (`seq`, which begins above all that an earlier process said), of each peer and disk |
 //!
 //! All of it is a state-based CRDT (Shapiro et al. 2011; [`book`]) and reaches all by [`crate::epidemic`]. Sums over registers count each page
 //! of a peer once, however often a register comes; what a peer did that died, or lost its disk, stays counted.

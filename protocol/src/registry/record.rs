@@ -207,7 +207,8 @@ pub struct Register {
     pub by: PeerKey,
     /// Since when it has its disk: its member record's. Counts of two generations add up.
     pub generation: u64,
-    /// Of two words of one generation the higher counts.
+    /// Of two words of one generation the higher counts. Those of a process are above all of the one before, also above what is not on
+    /// the disk: else what others have from before a crash could take the place of what was said after it.
     pub seq: u64,
     /// In all, since it has its disk.
     pub counts: Counts,

@@ -9,12 +9,16 @@ use crate::epidemic;
 use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::time::Instant;
+use crate::view::Incarnation;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Crawls that are begun and not on disk yet.
 const MAX_BEGINNING: usize = 64;
+/// Words of a register for each sequence of its peer's record. A process says one in two seconds, and begins 64 sequences behind all
+/// that the one before could use: four years.
+const WORDS: u64 = 1 << 20;
 /// Tags asked for lately.
 const MAX_WANTED: usize = 1_024;
 
@@ -147,9 +151,9 @@ impl<K: Keys + Clone> State<K> {
             Input::Begin(request, spec) => self.begin(now, request, spec, out),
             Input::End(crawl, why) => self.end(now, crawl, why, out),
             Input::Want(tag, from) => self.want(now, tag, from, out),
-            Input::Reports { generation, knows, reports } => {
+            Input::Reports { incarnation, knows, reports } => {
                 for report in reports {
-                    self.report(now, generation, knows, report, out);
+                    self.report(now, incarnation, knows, report, out);
                 }
             }
             Input::Persisted(ticket) => {
@@ -269,12 +273,13 @@ impl<K: Keys + Clone> State<K> {
     fn report(
         &mut self,
         now: Instant,
-        generation: u64,
+        incarnation: Incarnation,
         knows: Option<u64>,
         report: Report,
         out: &mut Vec<Effect>,
     ) {
         let Report { crawl, counts, mut quiet } = report;
+        let generation = incarnation.generation;
         let Some(told) = self.book().crawl(&crawl) else { return };
         let max = told.begun.body().spec.max_pages;
         if told.ended.is_some() {
@@ -292,7 +297,9 @@ impl<K: Keys + Clone> State<K> {
             return;
         }
         let agreed = quiet.and_then(|quiet| self.agreed(&crawl, (me, generation, quiet), knows));
-        let seq = said.map_or(1, |said| said.seq.saturating_add(1));
+        // What an earlier process said may not be on this disk, and come back from others at any time: it has to be less.
+        let before = incarnation.sequence.saturating_mul(WORDS).max(said.map_or(0, |said| said.seq));
+        let seq = before.saturating_add(1);
         let register = Register { crawl, by: me, generation, seq, counts, quiet, agreed };
         if said.is_some_and(|said| Register { seq, ..said } == register) {
             return;

@@ -4,6 +4,7 @@ use crate::registry::book::tests::spec;
 use rand_chacha::rand_core::SeedableRng;
 use std::time::Duration;
 
+const LIFE: Incarnation = Incarnation { generation: 1, sequence: 0 };
 const NOW: Instant = Instant(1_700_000_000_000_000);
 
 fn key(number: u64) -> PeerKey {
@@ -43,7 +44,7 @@ fn register(effects: &[Effect]) -> Option<Register> {
 fn reports(crawl: CrawlKey, fetched: u64, epoch: Option<u64>) -> Input {
     let quiet = epoch.map(|epoch| Quiet { epoch, served: 7 });
     let counts = Counts { fetched, ..Counts::default() };
-    Input::Reports { generation: 1, knows: Some(7), reports: vec![Report { crawl, counts, quiet }] }
+    Input::Reports { incarnation: LIFE, knows: Some(7), reports: vec![Report { crawl, counts, quiet }] }
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn a_peer_alone_agrees_with_itself() {
     handle(&mut one, NOW, reports(crawl, 5, None));
     assert_eq!(one.over(&crawl), None);
     let Input::Reports { reports, .. } = reports(crawl, 5, Some(3)) else { panic!("reports") };
-    handle(&mut one, NOW, Input::Reports { generation: 1, knows: Some(8), reports });
+    handle(&mut one, NOW, Input::Reports { incarnation: LIFE, knows: Some(8), reports });
     assert_eq!(one.over(&crawl), None, "not where it knows of a slot that nobody serves");
 }
 
@@ -114,4 +115,25 @@ fn when_all_pages_are_fetched_the_crawl_ends() {
     let ended = one.book().crawl(&crawl).unwrap().ended.clone();
     assert_eq!(ended.unwrap().body().why, Why::Pages);
     assert_eq!(one.allowance(&crawl, &waits(100, 1)), Some(100));
+}
+
+#[test]
+fn what_was_said_before_a_crash_never_takes_the_place_of_what_is_said_after_it() {
+    let (mut one, crawl, item) = begun();
+    let old: Vec<Register> =
+        (1..10).filter_map(|n| register(&handle(&mut one, NOW, reports(crawl, n, None)))).collect();
+    // Nothing of that is on its disk; the process after the crash begins at a later sequence of the member's record.
+    let mut again = state(1, vec![item]);
+    let Input::Reports { knows, reports, .. } = reports(crawl, 4, None) else { panic!("reports") };
+    let incarnation = Incarnation { sequence: 64, ..LIFE };
+    let new = register(&handle(&mut again, NOW, Input::Reports { incarnation, knows, reports })).unwrap();
+    assert!(old.iter().all(|old| old.seq < new.seq), "{new:?}");
+    let late = |register: &Register| {
+        let signed = Signed::sign(*register, &Keyring::numbered(1)).unwrap();
+        epidemic::Message::News(vec![Item::Register(Box::new(signed))])
+    };
+    for old in &old {
+        handle(&mut again, NOW, Input::Received(key(2), Message::Spread(late(old))));
+    }
+    assert_eq!(again.totals(&crawl).counts.fetched, 4);
 }

@@ -113,7 +113,9 @@ pub enum Input {
     Full(bool),
 }
 
-/// What is read from the store. All but changes are of the content as it is.
+/// What is read from the store. All but changes are of the content as it is. An answer is given when all that it shows is synced: another
+/// peer may be told of it, and must not have what a loss of power undoes here, together with all else that was in the same
+/// commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the text of a variant names its fields")]
 pub enum Read {

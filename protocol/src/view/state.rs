@@ -200,6 +200,12 @@ impl<K: Keys> State<K> {
         &self.own.record
     }
 
+    /// Whether the disk has the block of sequences that its record is of: before that nothing may be said by its incarnation, since
+    /// the next process could begin with the same.
+    pub fn may_speak(&self) -> bool {
+        self.own.is_ready()
+    }
+
     /// The settled view that decides which component is primary.
     pub fn electors(&self) -> Option<&Electors> {
         self.primary.last()

@@ -17,7 +17,8 @@ pub struct Done {
     pub failed: Option<Outcome>,
     /// All digests combined: the same for the same seeds, whatever the order.
     digest: [u8; 32],
-    took: Duration,
+    /// Real time.
+    pub took: Duration,
     cores: usize,
 }
 

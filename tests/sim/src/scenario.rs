@@ -48,6 +48,11 @@ pub trait Scenario: Sync {
     /// What it tries, in a line.
     fn about(&self) -> &'static str;
 
+    /// Whether something in it is wrong on purpose, and must be found.
+    fn is_planted(&self) -> bool {
+        false
+    }
+
     /// How many machines there are at the beginning, when the options do not say.
     fn machines(&self, dice: &mut Dice) -> u32;
 

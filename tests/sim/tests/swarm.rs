@@ -85,6 +85,24 @@ fn what_stormy_swarms_found_stays_mended() {
     }
 }
 
+#[test]
+fn what_a_peer_said_before_a_crash_does_not_come_back_as_its_last_word() {
+    // A peer lost power, and with it the numbers of its last words. What it said then had lesser numbers than what somebody who
+    // was cut off still had from before; it left, and three pages were counted no more.
+    if let Some(violation) = first_failure(Swarm::Stormy, 53984..53985) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn what_a_loss_of_power_may_undo_is_shown_to_nobody() {
+    // A page was read for its slot's keepers while its commit was on the way to the disk, which lost it: the keepers had it, the
+    // holder fetched it again.
+    if let Some(violation) = first_failure(Swarm::Stormy, 58130..58131) {
+        panic!("{violation}");
+    }
+}
+
 /// Found once in calm weather.
 #[test]
 fn what_calm_swarms_found_stays_mended() {

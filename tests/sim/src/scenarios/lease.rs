@@ -328,6 +328,10 @@ impl Scenario for Lease {
         }
     }
 
+    fn is_planted(&self) -> bool {
+        self.0 != Variant::Right
+    }
+
     fn machines(&self, dice: &mut Dice) -> u32 {
         u32::try_from(dice.between(1, 6)).unwrap_or(3)
     }

@@ -19,6 +19,8 @@ pub trait Runnable: Sync {
     fn name(&self) -> &'static str;
     /// What it tries.
     fn about(&self) -> &'static str;
+    /// Whether something in it is wrong on purpose, and must be found.
+    fn is_planted(&self) -> bool;
     /// [`crate::run()`].
     fn run(&self, seed: u64, options: &Options) -> Outcome;
     /// [`crate::shrink()`].
@@ -32,6 +34,10 @@ impl<S: Scenario> Runnable for S {
 
     fn about(&self) -> &'static str {
         Scenario::about(self)
+    }
+
+    fn is_planted(&self) -> bool {
+        Scenario::is_planted(self)
     }
 
     fn run(&self, seed: u64, options: &Options) -> Outcome {

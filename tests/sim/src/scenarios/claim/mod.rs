@@ -118,6 +118,10 @@ impl Scenario for Claims {
         }
     }
 
+    fn is_planted(&self) -> bool {
+        !matches!(self.0, Variant::Right | Variant::TwoFounders)
+    }
+
     fn machines(&self, dice: &mut Dice) -> u32 {
         // A bug needs a set to show, and a meeting two.
         let (least, most) = match self.0 {

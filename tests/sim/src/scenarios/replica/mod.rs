@@ -186,6 +186,10 @@ impl Scenario for Replica {
         }
     }
 
+    fn is_planted(&self) -> bool {
+        self.0 != Variant::Right
+    }
+
     fn machines(&self, dice: &mut Dice) -> u32 {
         u32::try_from(dice.between(2, 6)).unwrap_or(3)
     }

@@ -294,6 +294,10 @@ impl Scenario for Steward {
         }
     }
 
+    fn is_planted(&self) -> bool {
+        self.0 != Variant::Right
+    }
+
     fn machines(&self, dice: &mut Dice) -> u32 {
         u32::try_from(dice.between(1, 5)).unwrap_or(2)
     }

@@ -143,6 +143,10 @@ impl Scenario for Swarm {
         }
     }
 
+    fn is_planted(&self) -> bool {
+        matches!(self, Swarm::Flawed(_))
+    }
+
     fn machines(&self, dice: &mut Dice) -> u32 {
         u32::try_from(dice.between(1, 6)).unwrap_or(3)
     }

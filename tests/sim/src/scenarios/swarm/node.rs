@@ -85,6 +85,8 @@ pub struct Machine {
     queues: Queues,
     writes: BTreeMap<Ticket, Writing>,
     synced: BTreeMap<Slot, u64>,
+    /// What was read while writes were under way, by the last of these: it is told when they are done.
+    reads: BTreeMap<Ticket, Vec<(replica::ReadId, replica::Answer)>>,
     later: BTreeMap<(Instant, u64), Later>,
     permits: BTreeMap<PermitId, Permit>,
     count: u64,
@@ -316,6 +318,7 @@ impl Node for Machine {
             queues: Queues::default(),
             writes: BTreeMap::new(),
             synced: slots.iter().map(|slot| (*slot, store::head(disk, *slot))).collect(),
+            reads: BTreeMap::new(),
             later: BTreeMap::new(),
             permits: BTreeMap::new(),
             count: 0,
@@ -407,6 +410,9 @@ impl Node for Machine {
     }
 
     fn completed(&mut self, ctx: &mut Ctx<'_, Happened>, ticket: Ticket, result: Result<(), DiskFull>) {
+        for (id, answer) in self.reads.remove(&ticket).into_iter().flatten() {
+            self.has_read(ctx, id, answer);
+        }
         let Some(write) = self.writes.remove(&ticket).filter(|_| !self.stopped) else { return };
         let done = result.is_ok();
         match write {

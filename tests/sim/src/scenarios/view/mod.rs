@@ -109,6 +109,10 @@ impl Scenario for Membership {
         }
     }
 
+    fn is_planted(&self) -> bool {
+        self.variant != Variant::Right
+    }
+
     fn machines(&self, dice: &mut Dice) -> u32 {
         let few = u32::try_from(dice.between(1, 12)).unwrap_or(3);
         if self.setting == Setting::Many { 200 } else { few }

@@ -54,7 +54,10 @@ impl Machine {
                 };
                 let synced = self.synced.get(&slot).copied().unwrap_or(0);
                 let answer = store::read(ctx.disk(), what, synced);
-                self.soon(ctx, ms(4), Input::Read(id, answer));
+                match self.writes.last_key_value() {
+                    Some((&last, _)) => self.reads.entry(last).or_default().push((id, answer)),
+                    None => self.has_read(ctx, id, answer),
+                }
             }
             Effect::ReadLog { slot, after, limit_bytes } => {
                 let (links, upto) = store::read_log(ctx.disk(), slot, after, limit_bytes);
@@ -100,6 +103,10 @@ impl Machine {
             | Effect::CloseSlot(_)
             | Effect::MemberFull(..) => {}
         }
+    }
+
+    pub(super) fn has_read(&mut self, ctx: &Ctx<'_, Happened>, id: replica::ReadId, answer: replica::Answer) {
+        self.soon(ctx, Duration::from_millis(4), Input::Read(id, answer));
     }
 
     pub(super) fn write(&mut self, ctx: &mut Ctx<'_, Happened>, batch: Batch, sync: bool, what: Writing) {
