@@ -48,13 +48,15 @@ impl<F: Fan> Drop for Run<F> {
     }
 }
 
+/// What is asked for, of some slots.
+type WantsOf<'a> = dyn Fn(&SlotSet) -> Wants + Sync + 'a;
+
 /// A round being played.
 struct Play<'a> {
     round: &'a mut Round,
     /// When it has to be over.
     end: Instant,
-    /// What is asked for, of these slots.
-    wants: &'a dyn Fn(&SlotSet) -> Wants,
+    wants: &'a WantsOf<'a>,
 }
 
 impl<F: Fan> Run<F> {
@@ -263,7 +265,7 @@ impl<F: Fan> Run<F> {
         &mut self,
         play: Play<'_>,
         asks: Vec<(PeerKey, Ask)>,
-        mut take: impl FnMut(PeerKey, &SlotSet, Gives),
+        mut take: impl FnMut(PeerKey, &SlotSet, Gives) + Send,
     ) {
         let Play { round, end, wants } = play;
         self.send(round, asks, wants);
@@ -291,7 +293,7 @@ impl<F: Fan> Run<F> {
         now: Instant,
         peer: PeerKey,
         reply: Reply,
-        wants: &dyn Fn(&SlotSet) -> Wants,
+        wants: &WantsOf<'_>,
         take: &mut impl FnMut(PeerKey, &SlotSet, Gives),
     ) -> Vec<(PeerKey, Ask)> {
         let Reply { answer, gives } = reply;
@@ -312,7 +314,7 @@ impl<F: Fan> Run<F> {
     }
 
     /// Sends questions; who cannot be reached is replaced by the next keepers.
-    fn send(&mut self, round: &mut Round, mut asks: Vec<(PeerKey, Ask)>, wants: &dyn Fn(&SlotSet) -> Wants) {
+    fn send(&mut self, round: &mut Round, mut asks: Vec<(PeerKey, Ask)>, wants: &WantsOf<'_>) {
         while let Some((peer, ask)) = asks.pop() {
             self.peers.insert(peer);
             let question = Question { wants: wants(&ask.slots), ask, ..self.template.clone() };

@@ -68,7 +68,7 @@ async fn lies_that_are_seen_through_change_nothing() {
     let central = swarm.central(|_| true);
     let mut rng = ChaCha8Rng::seed_from_u64(21);
     for (what, lie) in SEEN_THROUGH {
-        swarm.net.change(|weather| drop(weather.liars.insert(peer(1), lie)));
+        swarm.net.change(|weather| weather.liars.extend([(peer(1), lie)]));
         // Whoever was found out before is tried again.
         tokio::time::sleep(Duration::from_secs(61)).await;
         let query = query(&mut rng, 4);
@@ -100,7 +100,7 @@ async fn other_lies_are_bounded() {
         }
         reply(honest)
     };
-    swarm.net.change(|weather| drop(weather.liars.insert(peer(1), absurd)));
+    swarm.net.change(|weather| weather.liars.extend([(peer(1), absurd)]));
     let (results, _) = search(&swarm.peers[0], &request).await;
     assert_eq!((results.total, results.hits.len()), (right.total, right.hits.len()));
     assert!(results.hits.iter().all(|hit| hit.score.is_finite()));
@@ -111,7 +111,7 @@ async fn other_lies_are_bounded() {
         }
         reply(honest)
     };
-    swarm.net.change(|weather| drop(weather.liars.insert(peer(1), markup)));
+    swarm.net.change(|weather| weather.liars.extend([(peer(1), markup)]));
     let (results, _) = search(&swarm.peers[2], &request).await;
     let mut without = 0;
     for (hit, right) in results.hits.iter().zip(&right.hits) {

@@ -1,5 +1,6 @@
 //! What a search over all peers promises, with peers in one process and a network under tokio's own time.
 
+mod cost;
 mod hostile;
 mod net;
 mod swarm;
@@ -44,7 +45,7 @@ async fn one_peer_by_rounds_says_what_its_index_says() {
     assert!(swarm.peers[0].is_alone());
     let searcher = swarm.peers[0].shard.searcher();
     let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let mut grouped = 0;
+    let (mut grouped, mut marked) = (0, 0);
     for n in 0..24 {
         let request = query(&mut rng, n);
         let options = SearchOptions { languages: request.languages.clone(), ..SearchOptions::default() };
@@ -59,9 +60,9 @@ async fn one_peer_by_rounds_says_what_its_index_says() {
             assert!(hit.also.iter().eq(right.also.iter().map(|also| &also.url)), "{request:?}");
             grouped += hit.also.len();
         }
-        let words = results.hits.iter().filter(|hit| hit.snippet.contains("<b>")).count();
-        assert!(words == results.hits.len() || request.query.contains('-'), "{request:?}");
+        marked += results.hits.iter().filter(|hit| hit.snippet.contains("<b>")).count();
     }
+    assert!(marked > 100, "{marked}");
     assert!(grouped > 50, "duplicates that are not there prove nothing: {grouped}");
 }
 
@@ -70,7 +71,7 @@ async fn who_hangs_is_replaced_and_costs_one_query_alone() {
     let swarm = Swarm::new(11, 300, 4, 2);
     let central = swarm.central(|_| true);
     let mut rng = ChaCha8Rng::seed_from_u64(11);
-    swarm.net.change(|weather| drop(weather.hung.insert(peer(2))));
+    swarm.net.change(|weather| weather.hung.extend([peer(2)]));
     let deadline = Config::default().deadline;
     for n in 0..8 {
         let query = query(&mut rng, n);
@@ -99,7 +100,7 @@ async fn without_another_copy_the_answer_says_what_is_missing() {
     let documents = swarm.table.documents(&lost);
     assert!(documents > 20);
     let mut rng = ChaCha8Rng::seed_from_u64(12);
-    swarm.net.change(|weather| drop(weather.hung.insert(peer(2))));
+    swarm.net.change(|weather| weather.hung.extend([peer(2)]));
     for n in 0..6 {
         let query = query(&mut rng, n);
         let (right, _) = search(&rest, &query).await;
@@ -179,21 +180,23 @@ async fn the_best_so_far_are_told_as_they_come() {
 #[tokio::test(start_paused = true)]
 async fn what_is_hidden_makes_room_for_others() {
     let swarm = Swarm::new(15, 200, 3, 2);
-    let plain = request("wall walling", 40, 0, &[]);
-    let (all, _) = search(&swarm.peers[0], &plain).await;
+    let central = swarm.central(|_| true);
+    let text = "wall walling";
+    let all = central.shard.searcher().search(&Query::parse(text), 40, 0, &SearchOptions::default()).unwrap();
     let hidden: Vec<String> = all.hits.iter().step_by(2).take(15).map(|hit| hit.url.clone()).collect();
     let hides: Hides = Arc::new(move |url| hidden.iter().any(|other| other == url));
-    let shown = |n: usize, offset: usize| {
-        let request = request("wall walling", n, offset, &[]);
-        let asked = Asked { request, hides: Some(Arc::clone(&hides)), first: None };
-        let peer = Arc::clone(&swarm.peers[1]);
+    let shown = |peer: &Arc<Coordinator<_>>, offset: usize| {
+        let asked =
+            Asked { request: request(text, 10, offset, &[]), hides: Some(Arc::clone(&hides)), first: None };
+        let peer = Arc::clone(peer);
         async move { peer.search(asked).await.unwrap() }
     };
-    let right: Vec<&String> = all.hits.iter().map(|hit| &hit.url).filter(|url| !hides(url)).collect();
-    let (one, two) = (shown(10, 0).await, shown(10, 10).await);
-    assert!(one.hits.iter().chain(&two.hits).map(|hit| &hit.url).eq(right[..20].iter().copied()));
-    assert_eq!((one.hits[0].rank, two.hits[0].rank), (1, 11));
-    assert!(one.total < all.total);
+    for offset in [0, 10] {
+        let results = shown(&swarm.peers[1], offset).await;
+        assert_same(&results, &shown(&central, offset).await, "one that has all");
+        assert_eq!((results.hits.len(), results.hits[0].rank), (10, offset as u64 + 1));
+        assert!(results.hits.iter().all(|hit| !hides(&hit.url)) && results.total < all.total);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -89,13 +89,13 @@ impl Fan for Wire {
         {
             messages = lie(*reply).iter().map(Message::encode).collect();
         }
+        let Weather { rng, lost, twice, slow, .. } = &mut *weather;
         for message in messages {
-            let times = 1 + usize::from(weather.rng.random_bool(weather.twice));
-            for _ in 0..times {
-                if weather.rng.random_bool(weather.lost) {
+            for _ in 0..1 + usize::from(rng.random_bool(*twice)) {
+                if rng.random_bool(*lost) {
                     continue;
                 }
-                let late = weather.slow.mul_f64(weather.rng.random());
+                let late = slow.mul_f64(rng.random());
                 let (net, me, message) = (Arc::clone(&self.net), self.me, message.clone());
                 tokio::spawn(async move {
                     tokio::time::sleep(late).await;
