@@ -57,8 +57,8 @@ fn pages(rng: &mut ChaCha8Rng, count: usize) -> Vec<Page> {
             lang: lang.map(str::to_owned),
             fetched_at_s: 1_700_000_000 + n as u64,
             // Many are like others, also of other sites: exactly, or nearly.
-            digest: if n % 5 == 0 { rng.random_range(1..9) } else { 0 },
-            fingerprint: if n % 3 == 0 { 0xff << rng.random_range(0..50) } else { 0 },
+            digest: if n.is_multiple_of(5) { rng.random_range(1..9) } else { 0 },
+            fingerprint: if n.is_multiple_of(3) { 0xff << rng.random_range(0..50) } else { 0 },
             ..StoredDocument::default()
         };
         Page { id: UrlId::of(SiteId::of(&site), &url), site, document, inlinks: rng.random_range(0..9) }
@@ -263,5 +263,5 @@ pub fn query(rng: &mut ChaCha8Rng, n: usize) -> SearchRequest {
         _ => some,
     };
     let (count, offset) = [(10, 0), (10, 10), (3, 20), (50, 0)][n % 4];
-    request(&text, count, offset, if n % 5 == 0 { &["de"] } else { &[] })
+    request(&text, count, offset, if n.is_multiple_of(5) { &["de"] } else { &[] })
 }
