@@ -4,6 +4,7 @@ use crate::analysis::stream::{self, Analyzer};
 use crate::error::{Error, guarded};
 use crate::gauge::Gauge;
 use crate::schema::{self, Fields};
+use crate::scope::Scopes;
 use crate::searcher::Searcher;
 use crate::settings::{Ranking, Settings, Verify};
 use crate::snapshot::Snapshot;
@@ -39,6 +40,7 @@ pub(crate) struct Core {
     pub stemming: bool,
     pub settings: Settings,
     pub gauge: Arc<Gauge>,
+    pub scopes: Scopes,
     reader: IndexReader,
     ranking: RwLock<Ranking>,
     snapshot: RwLock<Arc<Snapshot>>,
@@ -199,13 +201,14 @@ impl Core {
             .reload_policy(ReloadPolicy::Manual)
             .doc_store_cache_num_blocks(CACHED_BLOCKS)
             .try_into()?;
-        let snapshot = Snapshot::open(reader.searcher(), &fields)?;
+        let snapshot = Snapshot::open(reader.searcher(), &fields, None)?;
         Ok(Self {
             index,
             fields,
             stemming: settings.stemming,
             settings,
             gauge,
+            scopes: Scopes::default(),
             reader,
             ranking: RwLock::new(settings.ranking.sane()),
             snapshot: RwLock::new(Arc::new(snapshot)),
@@ -223,7 +226,7 @@ impl Core {
     pub(crate) fn refresh(&self) -> Result<(), Error> {
         guarded(|| {
             self.reader.reload()?;
-            let snapshot = Snapshot::open(self.reader.searcher(), &self.fields)?;
+            let snapshot = Snapshot::open(self.reader.searcher(), &self.fields, Some(&self.snapshot()))?;
             *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
             Ok(())
         })

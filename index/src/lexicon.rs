@@ -67,7 +67,7 @@ impl Searcher {
         let mut out = Lexicon { term: term.chars().take(100).collect(), ..Lexicon::default() };
         let Some((token, stemmable)) = tokens(term, 1).pop() else { return Ok(out) };
         let languages: Vec<Language> =
-            self.languages(&snapshot, &SearchOptions::default(), &self.core.ranking());
+            self.languages(&snapshot, None, &SearchOptions::default(), &self.core.ranking());
         let mut terms = Vec::new();
         for form in forms(&token, stemmable, &languages) {
             let term = Term::from_field_text(field, &form);

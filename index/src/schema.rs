@@ -36,7 +36,15 @@ pub(crate) mod column {
     pub(crate) const INLINKS: &str = "inlinks";
     pub(crate) const FINGERPRINT: &str = "fingerprint";
     pub(crate) const DIGEST: &str = "digest";
-    pub(crate) const ALL: [&str; 7] = [KEY_HIGH, KEY_LOW, LANG, FETCHED, INLINKS, FINGERPRINT, DIGEST];
+    /// Words in each searched field, exactly: lengths that sum up to the same whatever they are summed up with.
+    pub(crate) const WORDS: [&str; super::SEARCHED] =
+        ["words_all", "words_title", "words_headings", "words_anchors", "words_url"];
+    /// In the order in which a document gives them.
+    pub(crate) const ALL: [&str; 12] = {
+        let [all, title, headings, anchors, url] = WORDS;
+        let [high, low, lang, fetched] = [KEY_HIGH, KEY_LOW, LANG, FETCHED];
+        [high, low, lang, fetched, INLINKS, FINGERPRINT, DIGEST, all, title, headings, anchors, url]
+    };
 }
 
 /// Searched fields, in the order in which statistics list them.

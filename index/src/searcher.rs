@@ -5,12 +5,15 @@ use crate::best::{Best, Ranked};
 use crate::error::{Error, guarded};
 use crate::group::{Likeness, group};
 use crate::index::Core;
+use crate::languages::{self, MAX_LANGUAGES};
 use crate::lists::{Lists, Sequence, Source};
 use crate::plan::Plan;
 use crate::query::Query;
 use crate::schema::{pack_code, unpack_code};
+use crate::scope::{self, Part, Scope};
 use crate::score::Model;
 use crate::settings::Ranking;
+use crate::slots::Slots;
 use crate::snapshot::{Snapshot, value};
 use crate::stats::{K1, Provider, Statistics, idf};
 use crate::terms::Terms;
@@ -18,7 +21,7 @@ use crate::top::Sweep;
 use crate::window::Window;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tantivy::query::{Bm25StatisticsProvider, EnableScoring, PhraseQuery, Query as TantivyQuery, Weight};
 use tantivy::schema::{Term, Value};
@@ -27,9 +30,7 @@ use tantivy::{DocAddress, TantivyDocument};
 /// Results that are ranked at most, whatever page of them is asked for: people do not read on, and each costs memory.
 pub const MAX_RESULTS: usize = 10_000;
 /// Other URLs listed with a hit.
-const MAX_ALSO: usize = 16;
-/// Languages in which a query is analysed at most; each may add a list for every word.
-const MAX_LANGUAGES: usize = 8;
+pub const MAX_ALSO: usize = 16;
 
 /// How one search differs from others.
 #[derive(Clone, Debug)]
@@ -46,11 +47,25 @@ pub struct SearchOptions {
     pub ranking: Option<Ranking>,
     /// Statistics other than this index's: those of all parts of a collection, for scores that are the same in each.
     pub statistics: Option<Arc<Statistics>>,
+    /// Languages the query is analysed for, if they do not follow from this index's own documents:
+    /// [`Statistics::analysed`] of all parts of a collection.
+    pub analysed: Option<Vec<Language>>,
+    /// Only documents of these slots: they alone are found, counted, and in the statistics.
+    pub slots: Option<Arc<Slots>>,
 }
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        Self { languages: Vec::new(), group: true, count: true, fetch: true, ranking: None, statistics: None }
+        Self {
+            languages: Vec::new(),
+            group: true,
+            count: true,
+            fetch: true,
+            ranking: None,
+            statistics: None,
+            analysed: None,
+            slots: None,
+        }
     }
 }
 
@@ -171,9 +186,21 @@ impl Searcher {
         guarded(|| {
             let snapshot = self.core.snapshot();
             let ranking = options.ranking.map_or_else(|| self.core.ranking(), Ranking::sane);
-            let plan = Plan::new(query, &self.languages(&snapshot, options, &ranking));
-            Ok(Terms::look_up(&snapshot, plan.terms())?.statistics(&snapshot))
+            let scope = self.scope(&snapshot, options);
+            let plan = Plan::new(query, &self.languages(&snapshot, scope.as_ref(), options, &ranking));
+            Ok(Terms::look_up(&snapshot, plan.terms())?.statistics(&snapshot, scope.as_ref())?)
         })
+    }
+
+    /// The terms of a query when it is analysed for these languages: those that its statistics are about.
+    pub fn terms(&self, query: &Query, analysed: &[Language]) -> BTreeSet<String> {
+        let analysed = if self.core.stemming { analysed } else { &[] };
+        Plan::new(query, analysed).terms().map(str::to_owned).collect()
+    }
+
+    /// How results are ranked.
+    pub fn ranking(&self) -> Ranking {
+        self.core.ranking()
     }
 
     /// Documents in the index.
@@ -181,27 +208,34 @@ impl Searcher {
         self.core.snapshot().searcher.num_docs()
     }
 
+    /// Documents of these slots in the index.
+    pub fn documents_in(&self, slots: &Arc<Slots>) -> u64 {
+        self.core.scopes.of(slots, &self.core.snapshot()).documents
+    }
+
+    fn scope(&self, snapshot: &Snapshot, options: &SearchOptions) -> Option<Scope> {
+        options.slots.as_ref().map(|slots| self.core.scopes.of(slots, snapshot))
+    }
+
     /// The languages a query is analysed for: those asked for, then those of the index, the most frequent first.
     pub(crate) fn languages(
         &self,
         snapshot: &Snapshot,
+        scope: Option<&Scope>,
         options: &SearchOptions,
         ranking: &Ranking,
     ) -> Vec<Language> {
         if !self.core.stemming {
             return Vec::new();
         }
-        let mut out: Vec<Language> = Vec::new();
-        let mut present = snapshot.languages.clone();
-        present.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.code().cmp(b.0.code())));
-        let least = (ranking.language_share * snapshot.documents as f32) as u64;
-        let asked = options.languages.iter().filter_map(|l| Language::of(l));
-        for language in asked.chain(present.into_iter().filter(|(_, n)| *n >= least).map(|(l, _)| l)) {
-            if out.len() < MAX_LANGUAGES && !out.contains(&language) {
-                out.push(language);
-            }
+        if let Some(given) = &options.analysed {
+            return given.iter().copied().take(MAX_LANGUAGES).collect();
         }
-        out
+        let (asked, share) = (&options.languages, ranking.language_share);
+        match scope {
+            None => languages::chosen(asked, &snapshot.languages, snapshot.documents, share),
+            Some(s) => languages::chosen(asked, &languages::ranked(&s.languages), s.documents, share),
+        }
     }
 
     fn prepare(
@@ -211,15 +245,18 @@ impl Searcher {
         options: &SearchOptions,
         ranking: Ranking,
     ) -> Result<Prepared, Error> {
-        let mut plan = Plan::new(query, &self.languages(snapshot, options, &ranking));
+        let scope = self.scope(snapshot, options);
+        let mut plan = Plan::new(query, &self.languages(snapshot, scope.as_ref(), options, &ranking));
         let terms = Terms::look_up(snapshot, plan.terms())?;
-        let local = Arc::new(terms.statistics(snapshot));
-        let statistics = options.statistics.clone().unwrap_or_else(|| local.clone());
+        let statistics = match &options.statistics {
+            Some(given) => given.clone(),
+            None => Arc::new(terms.statistics(snapshot, scope.as_ref())?),
+        };
         let codes =
             options.languages.iter().filter_map(|l| Some(pack_code(&analysis::stem::code(l)?))).collect();
         let model = Model::new(&plan, &statistics, &ranking, codes);
-        plan.prune(|form| [&local.pages, &local.urls].iter().any(|m| m.get(form).is_some_and(|n| *n > 0)));
-        Ok(Prepared { plan, terms, model, statistics })
+        plan.prune(|form| terms.is_known(form));
+        Ok(Prepared { plan, terms, model, statistics, scope })
     }
 
     fn hit(&self, snapshot: &Snapshot, ranked: &Ranked, fetch: bool) -> Result<Hit, Error> {
@@ -268,6 +305,8 @@ struct Prepared {
     terms: Terms,
     model: Model,
     statistics: Arc<Statistics>,
+    /// The documents looked for; all, if none.
+    scope: Option<Scope>,
 }
 
 /// A phrase that is scored, in every language searched.
@@ -294,6 +333,10 @@ impl Prepared {
         // The largest first: it tells how good the best are before the others are read.
         segments.sort_by_key(|(_, (reader, _))| Reverse(reader.max_doc()));
         for (ordinal, (reader, segment)) in segments {
+            let part = self.part(ordinal);
+            if part.is_some_and(|part| part.documents == 0) {
+                continue;
+            }
             let source = Source { plan, terms, model, segment, ordinal };
             let mut sequences = Vec::with_capacity(phrases.len());
             for Phrases { most, variants } in &phrases {
@@ -302,9 +345,15 @@ impl Prepared {
             }
             let lists = Lists::open(&source, sequences)?;
             let among = among.as_ref().map(|weight| weight.scorer(reader, 1.0)).transpose()?;
-            Sweep { source, reader, lists, window: &mut window, best: &mut best }.run(among)?;
+            let bits = part.and_then(Part::bits);
+            Sweep { source, reader, bits, lists, window: &mut window, best: &mut best }.run(among)?;
         }
         Ok(best.into_sorted())
+    }
+
+    /// The documents looked for in a segment; all, if none.
+    fn part(&self, ordinal: usize) -> Option<&Part> {
+        self.scope.as_ref().map(|scope| scope.parts[ordinal].as_ref())
     }
 
     /// The phrases that are scored.
@@ -351,8 +400,13 @@ impl Prepared {
         let query = self.plan.tantivy(&core.fields);
         let weight = query.weight(EnableScoring::disabled_from_searcher(&snapshot.searcher))?;
         let mut n = 0;
-        for reader in snapshot.searcher.segment_readers() {
-            n += u64::from(weight.count(reader)?);
+        for (ordinal, reader) in snapshot.searcher.segment_readers().iter().enumerate() {
+            match self.part(ordinal).and_then(Part::bits) {
+                None => n += u64::from(weight.count(reader)?),
+                Some(bits) => weight.for_each_no_score(reader, &mut |docs| {
+                    n += docs.iter().map(|doc| u64::from(scope::has(bits, *doc))).sum::<u64>();
+                })?,
+            }
         }
         Ok(n)
     }

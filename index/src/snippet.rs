@@ -101,15 +101,16 @@ impl Snippets {
     /// The best passage of a text in a language.
     pub fn make(&mut self, text: &str, lang: Option<&str>) -> String {
         let text = &text[..floor(text, MAX_SCAN_BYTES)];
-        let mut matches = self.matches(text, lang.filter(|_| self.stemming).and_then(Language::of));
-        self.mark_phrases(&mut matches);
+        let (mut matches, phrases) =
+            self.matches(text, lang.filter(|_| self.stemming).and_then(Language::of));
+        self.mark_phrases(&mut matches, &phrases);
         let best = best(&matches, self.sought.len());
         let shown = passage(text, best.map(|r| matches[r.start].range.start..matches[r.end - 1].range.end));
         render(text, shown, &matches)
     }
 
-    /// Every place where the text has a word of the query.
-    fn matches(&mut self, text: &str, language: Option<Language>) -> Vec<Match> {
+    /// Every place where the text has a word of the query; and the phrases as words of that language.
+    fn matches(&mut self, text: &str, language: Option<Language>) -> (Vec<Match>, Vec<Vec<usize>>) {
         let terms: Vec<String> = self
             .sought
             .iter()
@@ -149,21 +150,16 @@ impl Snippets {
             }
         }
         // Words with one stem are one word.
-        for m in &mut out {
-            m.word = terms.iter().position(|t| *t == terms[m.word]).unwrap_or(m.word);
-        }
-        for phrase in &mut self.phrases {
-            for place in phrase {
-                *place = terms.iter().position(|t| *t == terms[*place]).unwrap_or(*place);
-            }
-        }
-        out
+        let one = |word: usize| terms.iter().position(|t| *t == terms[word]).unwrap_or(word);
+        out.iter_mut().for_each(|m| m.word = one(m.word));
+        let phrases = self.phrases.iter().map(|phrase| phrase.iter().map(|word| one(*word)).collect());
+        (out, phrases.collect())
     }
 
     /// Finds phrases; words that were only asked for in phrases count only there, if the phrases are there at all.
-    fn mark_phrases(&self, matches: &mut Vec<Match>) {
+    fn mark_phrases(&self, matches: &mut Vec<Match>, phrases: &[Vec<usize>]) {
         let mut any = false;
-        for phrase in &self.phrases {
+        for phrase in phrases {
             for start in 0..matches.len() {
                 let there = matches[start..].get(..phrase.len()).is_some_and(|run| {
                     run.iter()
@@ -345,6 +341,17 @@ mod tests {
     fn words_of_a_phrase_are_marked_only_in_the_phrase() {
         let shown = snippet("\"to be\"", "To sleep, to be or not to be, be quiet.", "en");
         assert_eq!(shown, "To sleep, <b>to</b> <b>be</b> or not <b>to</b> <b>be</b>, be quiet.");
+    }
+
+    #[test]
+    fn pages_in_other_languages_before_change_nothing() {
+        let mut snippets = Snippets::new(&Query::parse("wall \"walls walk\""), true);
+        let text = "walls and walls walk";
+        let mut make = |lang| snippets.make(text, lang);
+        let [plain, english, again] = [None, Some("en"), None].map(&mut make);
+        assert_eq!(plain, "walls and <b>walls</b> <b>walk</b>");
+        assert_eq!(english, "<b>walls</b> and <b>walls</b> <b>walk</b>");
+        assert_eq!(again, plain);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Where the words of a query are in the index: looked up once, for the statistics and for the lists.
 
 use crate::schema::SEARCHED;
+use crate::scope::{self, Scope};
 use crate::snapshot::{Segment, Snapshot};
 use crate::stats::Statistics;
 use std::collections::BTreeMap;
 use tantivy::postings::TermInfo;
+use tantivy::schema::IndexRecordOption;
 
 /// The place of the field of all words among the searched fields.
 pub(crate) const ALL: usize = 0;
@@ -42,19 +44,62 @@ impl Terms {
         self.by_term.get(term)?.get(segment)
     }
 
-    /// The statistics of the snapshot for these terms.
-    pub(crate) fn statistics(&self, snapshot: &Snapshot) -> Statistics {
-        let mut out =
-            Statistics { documents: snapshot.documents, tokens: snapshot.tokens, ..Statistics::default() };
+    /// Whether any document of the snapshot has a term, be it a deleted one.
+    pub(crate) fn is_known(&self, term: &str) -> bool {
+        let of = |places: &Places| [ALL, URL].iter().any(|field| places[*field].is_some());
+        self.by_term.get(term).is_some_and(|segments| segments.iter().any(of))
+    }
+
+    /// The statistics of the snapshot for these terms; of the documents in `scope` alone, if it is given.
+    pub(crate) fn statistics(
+        &self,
+        snapshot: &Snapshot,
+        scope: Option<&Scope>,
+    ) -> tantivy::Result<Statistics> {
+        let mut out = match scope {
+            None => Statistics {
+                documents: snapshot.documents,
+                languages: snapshot.by_code.clone(),
+                tokens: snapshot.tokens,
+                ..Statistics::default()
+            },
+            Some(scope) => Statistics {
+                documents: scope.documents,
+                languages: scope.languages.clone(),
+                tokens: scope.tokens,
+                ..Statistics::default()
+            },
+        };
         for (term, segments) in &self.by_term {
             let documents = |field: usize| {
-                segments.iter().filter_map(|s| s[field].as_ref()).map(|info| u64::from(info.doc_freq)).sum()
+                let mut sum = 0;
+                for (n, places) in segments.iter().enumerate() {
+                    let Some(info) = &places[field] else { continue };
+                    let bits = scope.and_then(|scope| scope.parts[n].bits());
+                    sum += match bits {
+                        None => u64::from(info.doc_freq),
+                        Some(bits) => count(&snapshot.segments[n], field, info, bits)?,
+                    };
+                }
+                Ok::<u64, tantivy::TantivyError>(sum)
             };
-            out.pages.insert(term.clone(), documents(ALL));
-            out.urls.insert(term.clone(), documents(URL));
+            out.pages.insert(term.clone(), documents(ALL)?);
+            out.urls.insert(term.clone(), documents(URL)?);
         }
-        out
+        Ok(out)
     }
+}
+
+/// How many documents of a list have their bit set.
+fn count(segment: &Segment, field: usize, info: &TermInfo, bits: &[u64]) -> tantivy::Result<u64> {
+    let lists = &segment.lists[field];
+    let mut block = lists.read_block_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+    let mut sum = 0;
+    while !block.docs().is_empty() {
+        sum += block.docs().iter().map(|doc| u64::from(scope::has(bits, *doc))).sum::<u64>();
+        block.advance();
+    }
+    Ok(sum)
 }
 
 fn places(segment: &Segment, term: &str) -> tantivy::Result<Places> {

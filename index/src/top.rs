@@ -7,6 +7,7 @@
 
 use crate::best::{Best, Ranked};
 use crate::lists::{Lists, Source};
+use crate::scope;
 use crate::score::Found;
 use crate::snapshot::value;
 use crate::window::{SLOTS, Window};
@@ -25,6 +26,8 @@ const LOOK_UP: u64 = 10;
 pub(crate) struct Sweep<'a> {
     pub source: Source<'a>,
     pub reader: &'a SegmentReader,
+    /// The documents looked for; all that are not deleted, if none.
+    pub bits: Option<&'a [u64]>,
     pub lists: Lists,
     pub window: &'a mut Window,
     pub best: &'a mut Best,
@@ -175,7 +178,7 @@ impl Sweep<'_> {
     /// Offers a document if it may be among the best, given what was added up and that the first `loose` lists of all
     /// words were not. Whether it was.
     fn consider(&mut self, doc: DocId, sum: f64, found: Found, loose: usize) -> tantivy::Result<bool> {
-        let Self { source, reader, lists, best, .. } = self;
+        let Self { source, reader, bits, lists, best, .. } = self;
         let Source { model, segment, ordinal, .. } = *source;
         let (mut sum, mut found) = (model.base() + sum, found);
         let inlinks = model.inlink_factor(value(&segment.inlinks, doc));
@@ -187,7 +190,8 @@ impl Sweep<'_> {
             best.beyond((sum + rest) as f32 * factors[usize::from(all_words)])
         };
         let mut rest = lists.most[loose] + lists.most_of_phrases;
-        if beyond(best, rest, sum, found, loose) || reader.is_deleted(doc) {
+        let is_sought = || bits.map_or_else(|| !reader.is_deleted(doc), |bits| scope::has(bits, doc));
+        if beyond(best, rest, sum, found, loose) || !is_sought() {
             return Ok(false);
         }
         for n in (0..loose).rev() {

@@ -1,5 +1,6 @@
 //! Putting pages in, taking them out, and making it last.
 
+use crate::analysis::split::Splitter;
 use crate::analysis::stem::code;
 use crate::analysis::{Language, floor, stream};
 use crate::document::Document;
@@ -240,6 +241,11 @@ impl Writer {
         texts.add(fields.anchors, &[&anchors]);
         texts.add(fields.url, &[url]);
         let Texts { mut entry, bytes, .. } = texts;
+        let words = {
+            let text = count(cut(document.text, MAX_TEXT_BYTES));
+            let [title, headings, anchors] = [title, &headings, &anchors].map(count);
+            [title + count(description) + anchors + text, title, headings, anchors, count(url)]
+        };
 
         let site = cut(document.site, MAX_NAME_BYTES).to_lowercase();
         let host = cut(document.host, MAX_NAME_BYTES).to_lowercase();
@@ -265,7 +271,7 @@ impl Writer {
             document.fingerprint,
             document.digest,
         ];
-        for (field, value) in self.columns.into_iter().zip(values) {
+        for (field, value) in self.columns.into_iter().zip(values.into_iter().chain(words)) {
             entry.add_u64(field, value);
         }
         (entry, bytes)
@@ -295,6 +301,15 @@ impl Texts<'_> {
         self.bytes += text.len();
         self.entry.add_text(field, text);
     }
+}
+
+/// Words of a text: as many as tantivy will be given of it.
+fn count(text: &str) -> u64 {
+    let (mut splitter, mut word, mut n) = (Splitter::new(text), String::new(), 0);
+    while splitter.next(&mut word).is_some() {
+        n += 1;
+    }
+    n
 }
 
 /// The beginning of a text.

@@ -1,7 +1,8 @@
 //! The hands of a peer: one loop that drives the agent, workers, storage, HTTP API. No decisions.
 //!
 //! [`run`] is a peer's whole life. [`driver`] is the loop; [`worker`] says who does the work and which queue lies
-//! between whom; [`store`] is the one place that knows RocksDB; [`api`] is what people and programs see.
+//! between whom; [`store`] is the one place that knows RocksDB; [`api`] is what people and programs see;
+//! [`search`] answers a query with what all peers hold.
 
 pub mod api;
 pub mod bench_frontier;
@@ -12,6 +13,7 @@ pub mod logging;
 pub mod metrics;
 mod peer;
 mod run;
+pub mod search;
 pub mod settings;
 mod setup;
 pub mod shared;

@@ -21,5 +21,5 @@ mod table;
 
 pub use message::Message;
 pub use round::{Config, Coverage, Round, Step};
-pub use slots::SlotSet;
+pub use slots::{SlotSet, WORDS};
 pub use table::{Manifest, Table, order_of};

@@ -3,7 +3,7 @@
 use super::message::{Answer, Ask, MAX_EXCLUDED};
 use super::slots::SlotSet;
 use super::table::Table;
-use crate::key::Slot;
+use crate::key::{SLOTS, Slot};
 use crate::peer::PeerKey;
 use crate::time::Instant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +86,9 @@ struct Asked {
     all: SlotSet,
     /// Those whose answer is waited for.
     open: SlotSet,
-    /// Until when.
+    /// Those whose answer is not waited for any more, and would count still.
+    late: SlotSet,
+    /// Until when `open` is waited for.
     until: Instant,
 }
 
@@ -99,18 +101,44 @@ impl Round {
         excluded: BTreeSet<PeerKey>,
         now: Instant,
     ) -> (Round, Vec<(PeerKey, Ask)>) {
+        let shares = table.shares(&excluded);
+        Round::begin_with(config, query, table, &shares, excluded, now)
+    }
+
+    /// The same with the shares known, as they are while the table's digest stays: [`Table::shares`] of `excluded`.
+    pub fn begin_with(
+        config: Config,
+        query: u64,
+        table: &Table,
+        shares: &[(PeerKey, SlotSet)],
+        excluded: BTreeSet<PeerKey>,
+        now: Instant,
+    ) -> (Round, Vec<(PeerKey, Ask)>) {
         let mut round = Round::new(config, query, 0, table, excluded, now);
-        let asks = round.ask(now, table, &SlotSet::all());
+        let asks = shares.iter().map(|(peer, slots)| (*peer, round.question(now, *peer, slots.clone())));
+        let asks = asks.collect();
         (round, asks)
     }
 
     /// Begins the next round: who answered for a slot is asked again, so that statistics, hits and snippets come from one copy. Slots that
     /// nobody answered for are left out.
     pub fn next(&self, table: &Table, now: Instant) -> (Round, Vec<(PeerKey, Ask)>) {
+        self.next_among(self.config.clone(), &SlotSet::all(), table, now)
+    }
+
+    /// The same for these slots alone, and with other times.
+    pub fn next_among(
+        &self,
+        config: Config,
+        among: &SlotSet,
+        table: &Table,
+        now: Instant,
+    ) -> (Round, Vec<(PeerKey, Ask)>) {
         let phase = self.phase.saturating_add(1);
-        let mut next = Round::new(self.config.clone(), self.query, phase, table, self.excluded.clone(), now);
-        let asks = self.answered.iter().filter(|(_, slots)| !slots.is_empty());
-        let asks = asks.map(|(peer, slots)| (*peer, next.question(now, *peer, slots.clone()))).collect();
+        let mut next = Round::new(config, self.query, phase, table, self.excluded.clone(), now);
+        let asks = self.answered.iter().map(|(peer, slots)| (*peer, slots.and(among)));
+        let asks = asks.filter(|(_, slots)| !slots.is_empty());
+        let asks = asks.map(|(peer, slots)| (peer, next.question(now, peer, slots))).collect();
         (next, asks)
     }
 
@@ -136,9 +164,21 @@ impl Round {
         }
     }
 
+    /// Whether an answer is to a question of this round.
+    pub fn is_about(&self, answer: &Answer) -> bool {
+        (answer.query, answer.phase) == (self.query, self.phase)
+    }
+
+    /// Whether all slots of an answer would count. What is said of them together, such as a sum, is of use then only: who was given up
+    /// on and answers when another has answered for some of its slots has nothing to add.
+    pub fn takes_all(&self, peer: &PeerKey, answer: &Answer) -> bool {
+        let asked_for = self.asked.get(peer).map(|asked| answer.slots.and(&asked.all));
+        asked_for.is_some_and(|slots| slots == answer.slots) && answer.slots.and(&self.done).is_empty()
+    }
+
     /// An answer came, perhaps late, or twice. The first answer for a slot counts.
     pub fn on_answer(&mut self, now: Instant, peer: PeerKey, answer: &Answer, table: &Table) -> Step {
-        if (answer.query, answer.phase) != (self.query, self.phase) || self.is_late(now) {
+        if !self.is_about(answer) || self.is_late(now) {
             return Step::default();
         }
         let Some(asked) = self.asked.get_mut(&peer) else { return Step::default() };
@@ -147,6 +187,7 @@ impl Round {
         // Only what is waited for: it may have been asked for other slots since.
         let declined = answer.declined.and(&asked.open);
         asked.open.subtract(&declined);
+        asked.late.subtract(&answer.declined);
         if !answer.same_view {
             self.other_views.insert(peer);
         }
@@ -157,6 +198,7 @@ impl Round {
         // Others that are asked for these slots are not waited for.
         for other in self.asked.values_mut() {
             other.open.subtract(&accepted);
+            other.late.subtract(&accepted);
         }
         Step { accepted, asks: self.ask(now, table, &declined) }
     }
@@ -178,6 +220,7 @@ impl Round {
         let mut open = SlotSet::empty();
         for peer in hanging {
             if let Some(asked) = self.asked.get_mut(&peer) {
+                asked.late.add(&asked.open);
                 open.add(&std::mem::take(&mut asked.open));
             }
         }
@@ -194,6 +237,17 @@ impl Round {
     /// Whether nothing more is waited for.
     pub fn is_over(&self, now: Instant) -> bool {
         self.is_late(now) || self.asked.values().all(|asked| asked.open.is_empty())
+    }
+
+    /// Whether somebody who was given up on could still answer for slots for which nobody else has, or is asked: with time left, it may be
+    /// worth waiting though the round [is over](Round::is_over).
+    pub fn may_gain(&self) -> bool {
+        self.asked.values().any(|asked| !asked.late.is_empty())
+    }
+
+    /// Who does not answer: those known at the beginning and those found out since, but for those that answered after all.
+    pub fn excluded(&self) -> &BTreeSet<PeerKey> {
+        &self.excluded
     }
 
     fn is_late(&self, now: Instant) -> bool {
@@ -213,15 +267,15 @@ impl Round {
             other_views: self.other_views.len(),
             ..Coverage::default()
         };
-        let mut by = BTreeMap::new();
+        let mut by: Vec<Option<&PeerKey>> = vec![None; SLOTS as usize];
         for (peer, slots) in &self.answered {
-            by.extend(slots.iter().map(|slot| (slot, peer)));
+            slots.iter().for_each(|slot| by[usize::from(slot.number())] = Some(peer));
         }
         for slot in Slot::all() {
             let newest = table.newest(slot);
             let documents = newest.map_or(0, |newest| u64::from(newest.documents));
             coverage.documents += documents;
-            let Some(peer) = by.get(&slot) else {
+            let Some(peer) = by[usize::from(slot.number())] else {
                 coverage.missing.insert(slot);
                 coverage.documents_missing += documents;
                 continue;

@@ -139,6 +139,46 @@ fn a_late_answer_counts_if_it_is_first_and_the_other_does_not_then() {
 }
 
 #[test]
+fn who_is_given_up_on_may_answer_still_unless_somebody_else_has() {
+    let table = table(5);
+    let (mut round, asks) = begin(&table);
+    let ask_of =
+        |number| asks.iter().find(|(to, _)| *to == peer(number)).map(|(_, ask)| ask.clone()).expect("asked");
+    let late = ask_of(1).answer(&table.digest(), &SlotSet::all());
+    for other in [0, 2, 3, 4] {
+        let answer = ask_of(other).answer(&table.digest(), &SlotSet::all());
+        assert!(round.takes_all(&peer(other), &answer));
+        round.on_answer(now(), peer(other), &answer, &table);
+        assert!(!round.takes_all(&peer(other), &answer), "twice");
+    }
+    assert!(!round.may_gain() && round.takes_all(&peer(1), &late) && !round.takes_all(&peer(99), &late));
+    let again = round.tick(now() + 600 * MS, &table);
+    assert!(round.may_gain() && round.excluded().contains(&peer(1)));
+    let half: SlotSet = again[0].1.slots.iter().take(5).collect();
+    let answer = again[0].1.answer(&table.digest(), &half);
+    assert!(round.takes_all(&again[0].0, &answer));
+    round.on_answer(now() + 700 * MS, again[0].0, &answer, &table);
+    assert!(!round.takes_all(&peer(1), &late), "some of its slots were answered for");
+    assert!(round.may_gain());
+    round.on_answer(now() + 700 * MS, peer(1), &late, &table);
+    assert!(!round.may_gain() && !round.excluded().contains(&peer(1)));
+}
+
+#[test]
+fn a_round_may_be_for_some_slots_alone() {
+    let table = table(5);
+    let (mut round, asks) = begin(&table);
+    finish(&mut round, &table, asks, &[]);
+    let config = Config { patience: 100 * MS, deadline: 300 * MS };
+    let some: SlotSet = [slot(3), slot(8), slot(9)].into_iter().collect();
+    let (mut next, asks) = round.next_among(config, &some, &table, now());
+    let shares: Vec<(PeerKey, usize)> = asks.iter().map(|(to, ask)| (*to, ask.slots.len())).collect();
+    assert_eq!(BTreeMap::from_iter(shares), BTreeMap::from([(peer(3), 2), (peer(4), 1)]));
+    assert_eq!(next.deadline(), Some(now() + 100 * MS));
+    assert_eq!(finish(&mut next, &table, asks, &[peer(3)]).len(), 3);
+}
+
+#[test]
 fn what_a_peer_declines_or_cannot_be_asked_for_goes_to_the_next() {
     let table = table(4);
     let (mut round, asks) = begin(&table);

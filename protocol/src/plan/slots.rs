@@ -4,7 +4,8 @@ use crate::key::{SLOTS, Slot};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-const WORDS: usize = SLOTS as usize / 64;
+/// Words of 64 bits in a set.
+pub const WORDS: usize = SLOTS as usize / 64;
 /// Sets of more runs than this travel as bits: a run has 6 bytes at most, all bits 2 KiB.
 const MAX_RUNS: usize = 341;
 
@@ -87,6 +88,11 @@ impl SlotSet {
             }
         }
         runs
+    }
+
+    /// All bits: slot n is bit n % 64 of word n / 64.
+    pub fn words(&self) -> &[u64; WORDS] {
+        &self.0
     }
 
     /// Adds those of another set.

@@ -118,6 +118,30 @@ impl Table {
         Slot::all().filter(|slot| self.answers(peer, *slot, excluded)).collect()
     }
 
+    /// Who answers for what when these do not: each peer that answers for any slot, in order of names.
+    pub fn shares(&self, excluded: &BTreeSet<PeerKey>) -> Vec<(PeerKey, SlotSet)> {
+        let mut shares: Vec<(PeerKey, SlotSet)> = Vec::new();
+        for slot in Slot::all() {
+            let Some(peer) = self.first(slot, excluded) else { continue };
+            match shares.iter_mut().find(|(other, _)| *other == peer) {
+                Some((_, slots)) => slots.insert(slot),
+                None => shares.push((peer, SlotSet::from_iter([slot]))),
+            }
+        }
+        shares.sort_unstable_by_key(|(peer, _)| *peer);
+        shares
+    }
+
+    /// Slots of which a peer says that its copy is whole.
+    pub fn whole(&self, peer: &PeerKey) -> SlotSet {
+        Slot::all().filter(|slot| self.manifest(*slot, peer).is_some_and(|m| m.whole)).collect()
+    }
+
+    /// Documents in these slots, as far as manifests tell.
+    pub fn documents(&self, slots: &SlotSet) -> u64 {
+        slots.iter().filter_map(|slot| self.newest(slot)).map(|newest| u64::from(newest.documents)).sum()
+    }
+
     /// Keepers of a slot whose copies are whole, in the order in which they answer.
     pub(super) fn candidates(&self, slot: Slot) -> impl Iterator<Item = PeerKey> + '_ {
         self.keepers(slot)

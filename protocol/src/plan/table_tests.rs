@@ -86,8 +86,12 @@ proptest! {
         }
         let excluded: BTreeSet<PeerKey> = excluded.into_iter().map(peer).collect();
         let mut sum = SlotSet::empty();
+        let shares = table.shares(&excluded);
+        prop_assert!(shares.is_sorted_by(|a, b| a.0 < b.0));
         for n in 0..9 {
             let share = table.share(&peer(n), &excluded);
+            let listed = shares.iter().find(|(other, _)| *other == peer(n));
+            prop_assert_eq!(listed.map_or(SlotSet::empty(), |(_, slots)| slots.clone()), share.clone());
             prop_assert!(share.is_empty() || !excluded.contains(&peer(n)));
             prop_assert!(sum.and(&share).is_empty());
             sum.add(&share);
