@@ -9,7 +9,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::value::PermitRecord;
 use crate::store::write::{MadePage, Write};
-use crate::swarm::Network;
+use crate::swarm::{Network, Planner};
 use crate::worker::copies::Work;
 use crate::worker::fetch::ToFetcher;
 use crate::worker::write::ToWriter;
@@ -89,6 +89,8 @@ pub struct Wiring {
     pub mind: Mind,
     /// The way to other peers, if there is one.
     pub network: Option<Network>,
+    /// Who answers for what.
+    pub planner: Planner,
     /// The time.
     pub clock: Clock,
     /// What happened.
@@ -109,6 +111,7 @@ pub struct Wiring {
 pub struct Driver {
     mind: Mind,
     network: Option<Network>,
+    planner: Planner,
     clock: Clock,
     inbox: Receiver<ToDriver>,
     to_self: Sender<ToDriver>,
@@ -145,10 +148,11 @@ pub struct Driver {
 impl Driver {
     /// A driver that has done nothing yet.
     pub fn new(wiring: Wiring) -> Driver {
-        let Wiring { mind, network, clock, inbox, to_self, writer, fetcher, store, shared } = wiring;
+        let Wiring { mind, network, planner, clock, inbox, to_self, writer, fetcher, store, shared } = wiring;
         Driver {
             mind,
             network,
+            planner,
             clock,
             inbox,
             to_self,
@@ -195,6 +199,7 @@ impl Driver {
                 self.mind.handle(self.clock.now(), peer::Input::Tick, &mut outbox);
             }
             self.act(&mut outbox);
+            self.planner.turn(&self.mind, self.network.as_mut());
             self.publish();
             if sampled.elapsed() >= TICK {
                 self.shared.sample();
@@ -207,8 +212,16 @@ impl Driver {
         let now = self.clock.now();
         match message {
             ToDriver::Input(input) => self.crawl(input, outbox),
-            ToDriver::Peer(input) => self.mind.handle(now, *input, outbox),
+            ToDriver::Peer(input) => {
+                if matches!(*input, peer::Input::PeerUp(_)) {
+                    self.planner.tell_all();
+                }
+                self.mind.handle(now, *input, outbox);
+            }
             ToDriver::Received(peer, message, _) => {
+                if matches!(*message, Message::Claim(_)) {
+                    self.planner.touch();
+                }
                 self.mind.handle(now, peer::Input::Received(peer, *message), outbox);
             }
             ToDriver::Made(input, made) => {

@@ -45,10 +45,15 @@ pub fn init(settings: &Settings) -> Result<(), LogError> {
 
 /// The filter of the settings. Libraries that chatter are held at warnings, unless they are named.
 fn filter(settings: &Settings) -> Result<EnvFilter, LogError> {
-    const CHATTER: [&str; 5] = ["tantivy", "hyper", "hyper_util", "hickory_resolver", "hickory_proto"];
+    const CHATTER: [&str; 7] =
+        ["tantivy", "hyper", "hyper_util", "hickory_resolver", "hickory_proto", "libp2p_swarm", "libp2p"];
+    // These warn of what is usual: nobody is known yet, or somebody said the same twice.
+    const USUAL: [&str; 2] = ["libp2p_kad", "libp2p_gossipsub"];
     let mut text = settings.log.clone();
-    for part in CHATTER.iter().filter(|part| !settings.log.contains(*part)) {
-        text.push_str(&format!(",{part}=warn"));
+    for (parts, level) in [(CHATTER.as_slice(), "warn"), (&USUAL, "error")] {
+        for part in parts.iter().filter(|part| !settings.log.contains(*part)) {
+            text.push_str(&format!(",{part}={level}"));
+        }
     }
     EnvFilter::builder().parse(&text).map_err(|e| LogError::Filter {
         filter: settings.log.clone(),

@@ -5,13 +5,14 @@ use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
 use crate::metrics::{Metrics, Step};
 use crate::peer::{Live, LivePeer};
+use crate::search::{self, Coordinator, Shard};
 use crate::settings::Settings;
 use crate::setup;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::value::PermitRecord;
 use crate::store::write::Writer;
-use crate::swarm::{Inquiries, Network, Pump, Signer};
+use crate::swarm::{Inquiries, Network, Planner, Pump, Signer, Way};
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::Fetching;
 use crate::worker::index::{IndexThread, ToIndexer, UNFINISHED};
@@ -24,7 +25,8 @@ use anthill_crawler::record::CrawlRecord;
 use anthill_dht::Multiaddr;
 use anthill_dht::identity::Identity;
 use anthill_index::Index;
-use anthill_protocol::peer::Keys;
+use anthill_protocol::peer::{Keys, PeerKey};
+use anthill_protocol::plan::Table;
 use anyhow::{Context, bail};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::path::Path;
@@ -165,20 +167,23 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
     });
     let fetch_loop = web.spawn(Arc::clone(&fetching).run(fetcher_out));
 
-    let (search_in, _search_out) = tokio::sync::mpsc::channel(QUESTIONS);
+    shared.set_documents(writer.heads().map(|(slot, _)| (slot, writer.documents(slot))));
+    let plan = Arc::new(search::View::new(signer.own(), Table::new()));
+    let (search_in, search_out) = tokio::sync::mpsc::channel(QUESTIONS);
     let (inquiries_in, inquiries_out) = tokio::sync::mpsc::channel(QUESTIONS);
     let mut network = None;
     let mut handle = None;
     if let Some((net, incoming)) = ground.network {
         network = Some(Network::new(signer.own(), net.clone()));
-        let (driver, search) = (driver_in.clone(), search_in.clone());
-        let pump = Pump { incoming, handle: net.clone(), driver, search, inquiries: inquiries_in };
+        let (driver, plan, search) = (driver_in.clone(), Arc::clone(&plan), search_in.clone());
+        let pump = Pump { incoming, handle: net.clone(), driver, plan, search, inquiries: inquiries_in };
         tokio::spawn(pump.run());
         handle = Some(net);
     }
     let driver = Driver::new(Wiring {
         mind,
         network,
+        planner: Planner::new(signer.own(), settings.replicas, Arc::clone(&plan), Arc::clone(&shared)),
         clock,
         inbox: driver_out,
         to_self: driver_in.clone(),
@@ -208,7 +213,14 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
     drop(makers_out);
     drop(fetching);
 
+    let coordinator = handle.clone().map(|network| {
+        let shard = Arc::new(Shard::new(searcher.clone(), Arc::clone(&store), Arc::clone(&plan)));
+        let first = u64::from_le_bytes(seed()[..8].try_into().unwrap_or_default());
+        Coordinator::new(Way(network), shard, Arc::clone(&plan), search::Config::default(), first)
+    });
+    let searching = tokio::spawn(answer_searches(coordinator.clone(), search_out));
     let live = Arc::new(Live {
+        coordinator,
         settings: Arc::clone(&settings),
         key: signer.own(),
         inquiries: handle.clone().map(|network| Arc::new(Inquiries::new(network))),
@@ -263,6 +275,7 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     fetch_loop.abort();
     answering.abort();
+    searching.abort();
     shared.ending.store(true, std::sync::atomic::Ordering::Relaxed);
     drop(peer);
     drop(live);
@@ -391,6 +404,19 @@ fn open_index(
 fn fresh_index(dir: &Path, settings: &Settings) -> anyhow::Result<Index> {
     std::fs::remove_dir_all(dir).with_context(|| format!("{} cannot be removed", dir.display()))?;
     Ok(Index::open(dir, setup::index(settings))?)
+}
+
+/// Questions of other peers' searches, and answers to this one's.
+async fn answer_searches(
+    coordinator: Option<Arc<Coordinator<Way>>>,
+    mut messages: tokio::sync::mpsc::Receiver<(PeerKey, Vec<u8>)>,
+) {
+    let Some(coordinator) = coordinator else { return };
+    while let Some((from, bytes)) = messages.recv().await {
+        if let Err(error) = coordinator.on_message(from, &bytes) {
+            tracing::debug!(peer = %from, %error, "a message about a query is not understood");
+        }
+    }
 }
 
 /// Hands over what this peer holds, and says goodbye; not for longer than people wait. What is not handed over by then others take

@@ -5,8 +5,9 @@ use crate::store::value::Totals;
 use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::map::Map;
 use anthill_crawler::record::CrawlId;
+use anthill_protocol::key::Slot;
 use anthill_protocol::view::View;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,6 +42,8 @@ pub struct Shared {
     /// What other peers did that no honest one does, since the start.
     pub misbehaviours: AtomicU64,
     samples: Mutex<VecDeque<(Instant, u64, u64)>>,
+    /// Documents here, by slot; of those that have any.
+    documents: Mutex<BTreeMap<Slot, u32>>,
     view: Mutex<Option<Arc<View>>>,
     exclusions: Mutex<Arc<Exclusions>>,
 }
@@ -88,6 +91,27 @@ impl Shared {
     /// Why nothing is fetched, if so.
     pub fn paused(&self) -> Option<String> {
         lock(&self.store_trouble).clone().or_else(|| lock(&self.paused).clone())
+    }
+
+    /// Documents of a slot here.
+    pub fn documents(&self, slot: Slot) -> u32 {
+        lock(&self.documents).get(&slot).copied().unwrap_or(0)
+    }
+
+    /// Slots of which there are documents here.
+    pub fn slots_with_documents(&self) -> Vec<Slot> {
+        lock(&self.documents).keys().copied().collect()
+    }
+
+    /// Slots have so many documents now.
+    pub fn set_documents(&self, slots: impl Iterator<Item = (Slot, u32)>) {
+        let mut documents = lock(&self.documents);
+        for (slot, count) in slots {
+            match count {
+                0 => _ = documents.remove(&slot),
+                _ => _ = documents.insert(slot, count),
+            }
+        }
     }
 
     /// The swarm as seen last.

@@ -9,12 +9,14 @@ use crate::setup;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::write::Writer;
-use crate::swarm::Signer;
+use crate::swarm::{Planner, Signer};
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::ToFetcher;
 use crate::worker::write::{ToWriter, WriteThread};
 use anthill_agent::io::Input;
 use anthill_dht::Identity;
+use anthill_protocol::peer::Keys;
+use anthill_protocol::plan::Table;
 use anthill_protocol::view::Description;
 use anyhow::Context;
 use crossbeam_channel::unbounded;
@@ -67,6 +69,8 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     let (fetcher_in, mut fetcher_out) = tokio::sync::mpsc::unbounded_channel();
     let signer = Signer::new(Identity::load_or_create(&settings.data.join("peer.key"))?);
     let alone = Description { addresses: Vec::new(), dialable: false, tokens: 64, leaving: false };
+    let own = signer.own();
+    let plan = Arc::new(crate::search::View::new(own, Table::new()));
     let start = stored_state(&store, &setup::canon(settings), &interrupted)?;
     restarted.hosts = store.hosts_with_queues()?.len();
     restarted.state_s = begun.elapsed().as_secs_f64();
@@ -74,6 +78,7 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     let driver = Driver::new(Wiring {
         mind: crate::swarm::mind(settings, &store, &writer, signer, clock.now(), alone, [0; 32])?,
         network: None,
+        planner: Planner::new(own, settings.replicas, plan, Arc::clone(&shared)),
         clock,
         inbox: driver_out,
         to_self: driver_in.clone(),

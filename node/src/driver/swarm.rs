@@ -25,6 +25,7 @@ impl Driver {
             self.network.iter_mut().for_each(|network| network.see(view));
             self.shared.set_view(Arc::clone(view));
             self.seen = Some(Arc::clone(view));
+            self.planner.touch();
         }
         let bound = self.mind.bound();
         if self.bound.as_ref().is_none_or(|before| !Arc::ptr_eq(before, bound)) {
@@ -72,6 +73,7 @@ impl Driver {
     pub(super) fn act_for_swarm(&mut self, effect: peer::Effect) {
         match effect {
             peer::Effect::LoadSlot(slot) => {
+                self.planner.touch();
                 if !self.closing.is_empty() {
                     self.settle_slots();
                 }
@@ -95,7 +97,12 @@ impl Driver {
             _ => self.settle_slots(),
         }
         match effect {
-            peer::Effect::Persist(ticket, changes) => self.work(Work::Persist(ticket, changes)),
+            peer::Effect::Persist(ticket, changes) => {
+                if changes.iter().any(|change| matches!(change, peer::Change::Claim(..))) {
+                    self.planner.touch();
+                }
+                self.work(Work::Persist(ticket, changes));
+            }
             peer::Effect::PersistCursors(cursors) => self.work(Work::Cursors(cursors)),
             peer::Effect::Apply { ticket, slot, items, record } => {
                 self.work(Work::Apply { ticket, slot, items, record });

@@ -14,10 +14,11 @@ use crate::api::{Answer, ByteStream, Export, Peer, PeerError, types};
 use crate::clock::Clock;
 use crate::driver::{Mind, ToDriver};
 use crate::metrics::Metrics;
+use crate::search::Coordinator;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::store::{Store, StoreError};
-use crate::swarm::{Inquiries, Question};
+use crate::swarm::{Inquiries, Question, Way};
 use crate::worker::index::ToIndexer;
 use crate::worker::make::Workshop;
 use crate::worker::write::ToWriter;
@@ -64,6 +65,8 @@ pub struct Live {
     pub workshop: Arc<Workshop>,
     /// To ask other peers, if there is a network.
     pub inquiries: Option<Arc<Inquiries>>,
+    /// To search with all peers, if there is a network.
+    pub coordinator: Option<Arc<Coordinator<Way>>>,
     /// Where others find this peer (multiaddrs).
     pub addresses: Vec<String>,
     /// Numbers.
@@ -194,7 +197,11 @@ impl Peer for LivePeer {
     }
 
     fn search(&self, request: types::SearchRequest) -> Answer<'_, types::SearchResults> {
-        self.answer(move |live| live.search(&request))
+        let alone = self.0.shared.view().is_none_or(|view| view.members().count() <= 1);
+        match self.0.coordinator.clone().filter(|_| !alone) {
+            Some(coordinator) => Box::pin(self.search_swarm(coordinator, request)),
+            None => self.answer(move |live| live.search(&request)),
+        }
     }
 
     fn crawl(&self, request: types::CrawlRequest) -> Answer<'_, types::CrawlAccepted> {

@@ -1,15 +1,43 @@
 //! Queries: ranked hits from the index, snippets from the store's texts.
 
-use super::{Live, rfc3339};
+use super::{Live, LivePeer, rfc3339};
 use crate::api::{PeerError, types};
+use crate::search::{Asked, Coordinator, Hides};
+use crate::swarm::Way;
 use crate::worker::index::ToIndexer;
 use anthill_crawler::exclusion::Scope;
 use anthill_index::{Hit, Query, SearchOptions};
 use anthill_protocol::key::UrlId;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Postings shown of a term.
 const POSTINGS: usize = 20;
+
+impl LivePeer {
+    /// Asks all peers. What an exclusion hides here is left out here, whatever others show.
+    pub(super) async fn search_swarm(
+        &self,
+        coordinator: Arc<Coordinator<Way>>,
+        request: types::SearchRequest,
+    ) -> Result<types::SearchResults, PeerError> {
+        let begun = Instant::now();
+        let live = Arc::clone(&self.0);
+        let exclusions = live.exclusions();
+        let canon = Arc::clone(&live.workshop);
+        let hides: Option<Hides> = (!exclusions.is_empty()).then(|| -> Hides {
+            Arc::new(move |url| {
+                let Ok(canon) = canon.canon.canonical(url, None) else { return false };
+                exclusions.forbids(Scope::Show, canon.site(), canon.host(), canon.url()).is_some()
+            })
+        });
+        let asked = Asked { request, hides, first: None };
+        let results = coordinator.search(asked).await.map_err(|e| PeerError::Unavailable(e.to_string()));
+        live.metrics.searches.inc();
+        live.searching.observe(begun.elapsed().as_secs_f64());
+        results
+    }
+}
 
 impl Live {
     pub(super) fn search(&self, request: &types::SearchRequest) -> Result<types::SearchResults, PeerError> {

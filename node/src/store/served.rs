@@ -61,6 +61,11 @@ impl Writer {
         self.slots.get(slot)
     }
 
+    /// Documents of a slot, those that others keep too included.
+    pub fn documents(&self, slot: Slot) -> u32 {
+        u32::try_from(self.slots.get(slot).sums.pages).unwrap_or(0)
+    }
+
     /// The last changes of all slots of which there is anything.
     pub fn heads(&self) -> impl Iterator<Item = (Slot, u64)> + '_ {
         self.slots.all().map(|(slot, state)| (slot, state.head))

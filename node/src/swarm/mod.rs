@@ -3,11 +3,13 @@
 mod address;
 mod inquiry;
 mod network;
+mod plan;
 mod signer;
 mod start;
 
 pub use address::{direct, multiaddrs};
 pub use inquiry::{Inquiries, Question, Said};
-pub use network::{Network, Pump, SEARCH, TOPICS, description, is_local, named};
+pub use network::{Network, Pump, SEARCH, TOPICS, Way, description, is_local, named};
+pub use plan::Planner;
 pub use signer::Signer;
 pub use start::{Ground, join, mind};

@@ -2,9 +2,11 @@
 
 use super::address::{direct, multiaddrs};
 use crate::driver::ToDriver;
+use crate::search::{self, Fan};
 use anthill_agent::peer::{Message, io};
 use anthill_dht::{Event, Handle, Incoming, Lane, Multiaddr, PeerId, Protocol, Reach, Verdict, name};
 use anthill_protocol::peer::PeerKey;
+use anthill_protocol::plan;
 use anthill_protocol::view::View;
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +26,8 @@ const KEPT: usize = 64;
 const LOOK: Duration = Duration::from_secs(5);
 /// The first byte of what is no message of the mind's: questions of searches and their answers.
 pub const SEARCH: u8 = 100;
+/// The first byte of what peers say of their copies, for queries.
+pub const PLAN: u8 = 102;
 /// The first byte of what people ask about another peer, and of answers.
 pub const INQUIRY: u8 = 101;
 
@@ -103,6 +107,14 @@ impl Network {
         }
     }
 
+    /// Tells all members how whole copies here are.
+    pub fn tell_manifests(&mut self, message: &plan::Message) {
+        let bytes = [&[PLAN], message.encode().as_slice()].concat();
+        for peer in self.members.clone() {
+            self.send_bytes(peer, Lane::Control, bytes.clone());
+        }
+    }
+
     /// Another view: where members are, whom to keep connections to, and who is not asked in lookups any more.
     pub fn see(&mut self, view: &View) {
         let mut keep = BTreeSet::new();
@@ -125,6 +137,16 @@ impl Network {
     }
 }
 
+/// The searching peer's way to others.
+pub struct Way(pub Handle);
+
+impl Fan for Way {
+    fn send(&self, to: PeerKey, message: Vec<u8>) -> bool {
+        let bytes = [&[SEARCH], message.as_slice()].concat();
+        name::peer_id(&to.0).is_some_and(|to| self.0.send(to, Lane::Control, bytes).is_ok())
+    }
+}
+
 /// What carries messages of others to the driver.
 pub struct Pump {
     /// From the network.
@@ -133,6 +155,8 @@ pub struct Pump {
     pub handle: Handle,
     /// To the driver.
     pub driver: Sender<ToDriver>,
+    /// What others say of their copies goes here.
+    pub plan: Arc<search::View>,
     /// To who searches.
     pub search: mpsc::Sender<(PeerKey, Vec<u8>)>,
     /// To who answers other peers' people.
@@ -142,7 +166,7 @@ pub struct Pump {
 impl Pump {
     /// Runs until the network has stopped.
     pub async fn run(self) {
-        let Pump { mut incoming, handle, driver, search, inquiries } = self;
+        let Pump { mut incoming, handle, driver, plan, search, inquiries } = self;
         let looks = tokio::spawn(look(handle.clone(), driver.clone()));
         let room = Arc::new(Semaphore::new(WAITING));
         loop {
@@ -154,6 +178,12 @@ impl Pump {
                     match bytes.split_first() {
                         Some((&SEARCH, rest)) => {
                             let _ = search.try_send((from, rest.to_vec()));
+                            continue;
+                        }
+                        Some((&PLAN, rest)) => {
+                            if let Ok(plan::Message::Manifests(manifests)) = plan::Message::decode(rest) {
+                                plan.update(|table| table.learn(from, manifests));
+                            }
                             continue;
                         }
                         Some((&INQUIRY, rest)) => {

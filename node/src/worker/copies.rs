@@ -100,6 +100,8 @@ impl WriteThread {
     pub(super) fn tell_numbers(&mut self, mut numbered: Vec<(Slot, u64)>, logged: Vec<(Slot, u64, u64)>) {
         numbered.extend(self.writer.take_itemized());
         if !numbered.is_empty() {
+            let count = |(slot, _): &(Slot, u64)| (*slot, self.writer.documents(*slot));
+            self.shared.set_documents(numbered.iter().map(count));
             self.unsynced.heads.extend(numbered.iter().copied());
             self.tell(Input::Numbered(numbered));
         }
@@ -141,6 +143,7 @@ impl WriteThread {
             Work::Delete(ticket, slot) => match self.writer.delete_slot(slot) {
                 Ok(written) => {
                     self.aside(written);
+                    self.shared.set_documents(std::iter::once((slot, 0)));
                     self.unsynced.heads.remove(&slot);
                     self.unsynced.synced.remove(&slot);
                     let done = Input::Applied(ticket, 0, Vec::new(), Vec::new());
@@ -158,7 +161,8 @@ impl WriteThread {
                     Answer::Failed
                 });
                 self.tell_numbers(Vec::new(), Vec::new());
-                self.tell(Input::Read(id, answer));
+                // Nobody is shown what a loss of power may undo.
+                self.unsynced.answers.push((Input::Read(id, answer), Input::Read(id, Answer::Failed)));
             }
             Work::ReadLinks { slot, after, limit_bytes } => {
                 let store = std::sync::Arc::clone(&self.store);

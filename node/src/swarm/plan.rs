@@ -1,0 +1,134 @@
+//! Who answers for which slot: what claims and the view say of who keeps what, and what keepers say of how whole their copies are.
+
+use super::network::Network;
+use crate::driver::Mind;
+use crate::search;
+use crate::shared::Shared;
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::PeerKey;
+use anthill_protocol::plan::message::MAX_MANIFESTS;
+use anthill_protocol::plan::{Manifest, Message, Table, order_of};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long changes of who keeps what are gathered before all slots are looked at: some milliseconds of work.
+const GATHER: Duration = Duration::from_secs(1);
+/// How often others are told how whole copies are that changed: it decides what a query says of coverage, not what it finds.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// Keeps the table of who answers for what.
+pub struct Planner {
+    me: PeerKey,
+    replicas: usize,
+    view: Arc<search::View>,
+    shared: Arc<Shared>,
+    /// Claims, copies or the view may be others than when all slots were looked at.
+    dirty: bool,
+    looked: Option<Instant>,
+    /// What others were told of copies here.
+    told: BTreeMap<Slot, Manifest>,
+    tell_at: Option<Instant>,
+}
+
+impl Planner {
+    /// A table that is filled in from now on.
+    pub fn new(me: PeerKey, replicas: usize, view: Arc<search::View>, shared: Arc<Shared>) -> Planner {
+        Planner {
+            me,
+            replicas,
+            view,
+            shared,
+            dirty: true,
+            looked: None,
+            told: BTreeMap::new(),
+            tell_at: None,
+        }
+    }
+
+    /// Something may be different.
+    pub fn touch(&mut self) {
+        self.dirty = true;
+    }
+
+    /// Somebody has come who was told nothing.
+    pub fn tell_all(&mut self) {
+        self.told.clear();
+        self.tell_at = None;
+    }
+
+    /// Looks at all slots if it is time, and tells others of copies here.
+    pub fn turn(&mut self, mind: &Mind, network: Option<&mut Network>) {
+        let now = Instant::now();
+        if self.dirty && self.looked.is_none_or(|at| now.duration_since(at) >= GATHER) {
+            (self.dirty, self.looked) = (false, Some(now));
+            self.look(mind);
+        }
+        if let Some(network) = network
+            && self.tell_at.is_none_or(|at| at <= now)
+        {
+            self.tell_at = Some(now + TELL_EVERY);
+            let news = self.news(mind);
+            for some in news.chunks(MAX_MANIFESTS) {
+                network.tell_manifests(&Message::Manifests(some.to_vec()));
+            }
+        }
+    }
+
+    /// What this peer says of its copy of a slot: that of a slot that it serves is whole whatever it says.
+    fn own(&self, mind: &Mind, slot: Slot) -> Option<Manifest> {
+        let copy = mind.copies().manifest(slot);
+        let token = mind.claims().claim(slot).map(|(mint, _)| mint.claim.token)?;
+        let position = copy.and_then(|copy| copy.position);
+        Some(Manifest {
+            token: position.map_or(token, |position| position.token),
+            seq: position.map_or(0, |position| position.seq),
+            documents: self.shared.documents(slot),
+            whole: mind.serves(slot) || copy.is_some_and(|copy| copy.whole),
+        })
+    }
+
+    fn look(&self, mind: &Mind) {
+        let (view, claims) = (mind.view(), mind.claims());
+        let look = |table: &mut Table, slot: Slot| {
+            let owners = view.owners(slot, self.replicas);
+            let claim = claims.claim(slot).map(|(mint, _)| &mint.claim);
+            let mut keepers = match claim {
+                Some(claim) => order_of(claim, &owners),
+                None => owners.as_slice().to_vec(),
+            };
+            let own = self.own(mind, slot).filter(|own| own.whole);
+            keepers.retain(|peer| if *peer == self.me { own.is_some() } else { view.is_live(peer) });
+            table.set_keepers(slot, &keepers);
+            if let Some(own) = own {
+                table.learn(self.me, [(slot, own)]);
+            }
+            // Members of a set have whole copies; what changed since they say themselves.
+            if let Some(claim) = claim {
+                let assumed = Manifest { token: claim.token, seq: 0, documents: 0, whole: true };
+                for peer in keepers.into_iter().filter(|peer| *peer != self.me) {
+                    if table.manifest(slot, &peer).is_none() {
+                        table.learn(peer, [(slot, assumed)]);
+                    }
+                }
+            }
+        };
+        self.view.update(|table| Slot::all().for_each(|slot| look(table, slot)));
+    }
+
+    /// What others have not been told of copies here that have something. Of more than fit into a message the rest waits.
+    fn news(&mut self, mind: &Mind) -> Vec<(Slot, Manifest)> {
+        let mut news = Vec::new();
+        for slot in self.shared.slots_with_documents() {
+            let Some(manifest) = self.own(mind, slot) else { continue };
+            if self.told.get(&slot) != Some(&manifest) {
+                self.told.insert(slot, manifest);
+                news.push((slot, manifest));
+            }
+            if news.len() == MAX_MANIFESTS {
+                break;
+            }
+        }
+        news
+    }
+}
