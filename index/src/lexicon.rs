@@ -3,7 +3,8 @@
 use crate::analysis::stem::Language;
 use crate::error::{Error, guarded};
 use crate::plan::{forms, tokens};
-use crate::searcher::{SearchOptions, Searcher};
+use crate::results::SearchOptions;
+use crate::searcher::Searcher;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

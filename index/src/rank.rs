@@ -5,7 +5,7 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::index::Index;
 use crate::query::Query;
-use crate::searcher::SearchOptions;
+use crate::results::SearchOptions;
 use crate::settings::Settings;
 use crate::writer::Writer;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};

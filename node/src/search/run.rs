@@ -150,8 +150,12 @@ impl<F: Fan> Run<F> {
         let play = Play { round, end, wants: &|_| Wants::Statistics };
         self.play(play, asks, |_, slots, gives| {
             if let Gives::Statistics(mut part) = gives {
-                let told = view.read(|table| table.documents(slots));
-                part.clamp(told.saturating_mul(2).saturating_add(UNTOLD_DOCUMENTS), &terms);
+                let mut most = UNTOLD_DOCUMENTS;
+                if part.documents > most {
+                    let told = view.read(|table| table.documents(slots));
+                    most = most.saturating_add(told.saturating_mul(2));
+                }
+                part.clamp(most, &terms);
                 sum.add(&part);
             }
         })
@@ -242,8 +246,11 @@ impl<F: Fan> Run<F> {
             Wants::Passages(keys.iter().copied().filter(|key| slots.contains(slot(key))).collect())
         };
         let mut passages = BTreeMap::new();
+        self.send(&mut last, asks, &wants);
+        // While they look them up.
+        let mut coverage = self.home.view.read(|table| round.coverage(table));
         let play = Play { round: &mut last, end, wants: &wants };
-        self.play(play, asks, |_, slots, gives| {
+        self.play(play, Vec::new(), |_, slots, gives| {
             let Gives::Passages(given) = gives else { return };
             for passage in given.into_iter().filter(|p| keys.contains(&p.key) && slots.contains(slot(&p.key)))
             {
@@ -254,7 +261,6 @@ impl<F: Fan> Run<F> {
         })
         .await;
         self.home.hung().learn(last.excluded(), self.home.now());
-        let mut coverage = self.home.view.read(|table| round.coverage(table));
         coverage.asked = self.peers.len();
         (passages, coverage)
     }

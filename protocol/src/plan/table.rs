@@ -55,6 +55,8 @@ pub struct Table {
 struct Row {
     /// The first answers.
     keepers: Vec<Keeper>,
+    /// Of the copy that has seen most.
+    newest: Option<Manifest>,
     /// Of what decides who answers; 0 for a row without keepers.
     hash: u128,
 }
@@ -83,6 +85,7 @@ impl Table {
                 row.keepers.push(Keeper { peer, manifest });
             }
         }
+        row.newest = row.keepers.iter().filter_map(|keeper| keeper.manifest).max_by_key(Manifest::age);
         self.sum = self.sum.wrapping_add(row.rehash(slot));
     }
 
@@ -95,6 +98,8 @@ impl Table {
             if keeper.manifest.is_none_or(|known| known.age() <= manifest.age() || !manifest.whole) {
                 let was_whole = keeper.manifest.is_some_and(|known| known.whole);
                 keeper.manifest = Some(manifest);
+                row.newest =
+                    row.keepers.iter().filter_map(|keeper| keeper.manifest).max_by_key(Manifest::age);
                 if was_whole != manifest.whole {
                     self.sum = self.sum.wrapping_add(row.rehash(slot));
                 }
@@ -157,7 +162,7 @@ impl Table {
 
     /// The copy of a slot that has seen most, as far as is known; whole or not.
     pub fn newest(&self, slot: Slot) -> Option<Manifest> {
-        self.keepers(slot).iter().filter_map(|keeper| keeper.manifest).max_by_key(Manifest::age)
+        self.rows.get(usize::from(slot.number()))?.newest
     }
 
     /// Names what decides who answers for what: tables with one digest partition the slots alike. Tells views apart that are honestly different;

@@ -156,7 +156,7 @@ pub struct Swarm {
     pub peers: Vec<Arc<Coordinator<Wire>>>,
     pub pages: Vec<Page>,
     pub table: Table,
-    store: Arc<Store>,
+    pub store: Arc<Store>,
     _dir: tempfile::TempDir,
 }
 
