@@ -17,6 +17,7 @@
 //!    disks and clocks, who hears whom. `after_step` should look at the actor and its events, not at everybody: it is called
 //!    a hundred thousand times a second. `at_end` sees the world after the quiet phase, when everything must be right.
 //! 4. The scenario goes into [`scenarios::all`]; then `anthill-sim --scenario NAME --minutes 10` runs seeds on all cores.
+//! 5. A variant with a bug planted says so ([`Scenario::is_planted`]); `anthill-sim --planted` prints how soon each is found.
 //!
 //! Accidents strike at moments at which bugs hide: a machine stops right after it asked for a write, or right after it
 //! sent something ([`Moment`]). A scenario can bring its own list of [`Accident`]s instead of drawn ones.
