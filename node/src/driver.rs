@@ -180,7 +180,7 @@ impl Driver {
     pub fn run(mut self) {
         let mut outbox = Vec::new();
         let mut sampled = std::time::Instant::now();
-        loop {
+        while !self.shared.ending.load(Ordering::Relaxed) {
             let wait = self.mind.deadline().map_or(TICK, |at| at.since(self.clock.now()).min(TICK));
             match self.inbox.recv_timeout(wait) {
                 Ok(first) => {

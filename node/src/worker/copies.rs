@@ -13,6 +13,7 @@ use anthill_protocol::key::Slot;
 use anthill_protocol::links::Cursor;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId, Record};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// What is promised waits for the disk at most so long: what comes meanwhile shares the sync.
@@ -131,6 +132,10 @@ impl WriteThread {
     }
 
     pub(super) fn work(&mut self, work: Work) {
+        // Nobody waits for it any more; what others keep they have.
+        if self.shared.ending.load(Ordering::Relaxed) {
+            return;
+        }
         match work {
             Work::Persist(ticket, changes) => match self.store.put_records(&changes) {
                 Ok(()) => self.unsynced.answers.push((Input::Persisted(ticket), Input::NotPersisted(ticket))),
