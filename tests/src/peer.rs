@@ -33,7 +33,7 @@ pub fn binary(name: &str) -> Result<PathBuf> {
 }
 
 impl Peer {
-    /// Starts a peer on `data` with a free API port and these further arguments.
+    /// Starts a peer on `data` with a free API port and these further arguments. It talks to no others unless it is told where to listen.
     ///
     /// # Errors
     /// When it ends or stays silent instead of opening its API.
@@ -45,6 +45,7 @@ impl Peer {
             .args(["node", "--api", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(args)
+            .args((!args.contains(&"--listen")).then_some("--offline"))
             .env("ANTHILL_LOG", std::env::var("ANTHILL_LOG").unwrap_or_else(|_| "info".into()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())

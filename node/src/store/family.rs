@@ -40,8 +40,6 @@ pub enum Family {
     Crawls,
     /// Sites that crawls with a limit of them have entered: `CrawlId` ‖ `SiteId` → nothing.
     Entered,
-    /// Exclusions: pattern and scope → JSON.
-    Exclusions,
     /// First page with a body: digest → `UrlId`.
     Digests,
     /// Slots: number → `SlotState`.
@@ -57,7 +55,7 @@ pub enum Family {
 }
 
 /// All of them.
-pub const FAMILIES: [Family; 23] = [
+pub const FAMILIES: [Family; 22] = [
     Family::Meta,
     Family::Young,
     Family::Seen,
@@ -74,7 +72,6 @@ pub const FAMILIES: [Family; 23] = [
     Family::InFlight,
     Family::Crawls,
     Family::Entered,
-    Family::Exclusions,
     Family::Digests,
     Family::Slots,
     Family::Items,
@@ -103,7 +100,6 @@ impl Family {
             Family::InFlight => "in_flight",
             Family::Crawls => "crawls",
             Family::Entered => "entered",
-            Family::Exclusions => "exclusions",
             Family::Digests => "digests",
             Family::Slots => "slots",
             Family::Items => "items",

@@ -297,22 +297,6 @@ impl Store {
         self.commit(batch)
     }
 
-    /// All exclusions, as they were written.
-    pub fn exclusions(&self) -> Result<Vec<Vec<u8>>> {
-        self.range(Family::Exclusions, &[], &[]).map(|r| r.map(|(_, v)| v.into_vec())).collect()
-    }
-
-    /// Sets or takes back the exclusion under `key`, on disk before it returns.
-    pub fn put_exclusion(&self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
-        let mut batch = WriteBatch::default();
-        match value {
-            Some(value) => batch.put_cf(self.cf(Family::Exclusions), key, value),
-            None => batch.delete_cf(self.cf(Family::Exclusions), key),
-        }
-        self.commit(batch)?;
-        self.sync()
-    }
-
     /// Makes everything written so far safe from power loss.
     pub fn sync(&self) -> Result<()> {
         self.db.flush_wal(true).map_err(|e| self.failed(e))
