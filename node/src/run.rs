@@ -446,9 +446,14 @@ pub(crate) fn stored_state(
 /// Seeds of the settings, each asked for once in the life of a data folder.
 async fn begin(peer: &LivePeer, settings: &Settings) {
     use crate::api::{Peer, types};
-    // A peer that was here before has them.
-    if settings.seeds.is_empty() || !peer.0.store.crawls().is_ok_and(|crawls| crawls.is_empty()) {
+    if settings.seeds.is_empty() {
         return;
+    }
+    // What an earlier process began is not begun again.
+    match peer.has_begun_crawls().await {
+        Ok(false) => {}
+        Ok(true) => return,
+        Err(error) => return tracing::error!("no seed could be taken: {error}"),
     }
     let request = types::CrawlRequest { seeds: settings.seeds.clone(), ..types::CrawlRequest::default() };
     match peer.crawl(request).await {

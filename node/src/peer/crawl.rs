@@ -1,6 +1,6 @@
 //! Crawls: asked for, followed, ended.
 
-use super::{Live, PATIENCE, ending, rfc3339_instant};
+use super::{Live, LivePeer, PATIENCE, ending, rfc3339_instant};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
 use anthill_agent::io::{CrawlSpec, FoundLink};
@@ -13,6 +13,22 @@ use std::time::Duration;
 const MAX_SEEDS: usize = 100_000;
 /// Seeds shown of a crawl.
 const SEEDS_SHOWN: usize = 100;
+
+impl LivePeer {
+    /// Whether this peer has begun a crawl, in this process or before.
+    ///
+    /// # Errors
+    /// The peer is ending.
+    pub async fn has_begun_crawls(&self) -> Result<bool, PeerError> {
+        self.answer(|live| {
+            let own = live.key;
+            live.ask(move |mind| {
+                mind.registry().book().crawls().any(|(_, told)| told.begun.body().starter == own)
+            })
+        })
+        .await
+    }
+}
 
 impl Live {
     pub(super) fn crawl(&self, request: &types::CrawlRequest) -> Result<types::CrawlAccepted, PeerError> {

@@ -59,7 +59,8 @@ fn same<T: Serialize + Default>(name: &str, left_out: &[&str]) {
 
 #[test]
 fn every_object_is_written_as_the_document_has_it() {
-    same::<Status>("Status", &["paused"]);
+    same::<Status>("Status", &["paused", "peers_reporting"]);
+    same::<Invitation>("Invitation", &[]);
     same::<Peers>("Peers", &[]);
     same::<PeerEntry>("PeerEntry", &[]);
     same::<SearchResults>("SearchResults", &["notes"]);
