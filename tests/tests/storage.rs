@@ -66,7 +66,7 @@ impl Drop for SmallDisk {
 
 /// Texts that make files of more than the store writes ahead.
 fn large() -> WebSettings {
-    WebSettings { page_bytes: 30_000, ..WebSettings::demo() }
+    WebSettings { page_bytes: 90_000, ..WebSettings::demo() }
 }
 
 /// A peer without seeds that would crawl this web; it never pauses before the disk is full to the last byte.
@@ -84,6 +84,34 @@ fn crawl(peer: &Peer, local: &LocalWeb) {
     let seeds = local.web.seeds();
     let arguments: Vec<&str> = std::iter::once("crawl").chain(seeds.iter().map(String::as_str)).collect();
     peer.command(&arguments).unwrap();
+}
+
+/// A peer on a disk that has too little room for the web when it begins to crawl, as it was already when the process started: so the
+/// store sets nothing aside.
+fn start_in(disk: &SmallDisk, local: &LocalWeb) -> Peer {
+    let peer = start(&disk.data(), local);
+    founded(&disk.data());
+    assert!(peer.stop().unwrap().success());
+    disk.fill_but(8);
+    let peer = start(&disk.data(), local);
+    founded(&disk.data());
+    peer
+}
+
+/// A peer that founds a swarm writes down who may fetch where: waits until that is done.
+fn founded(data: &Path) {
+    let size = || -> u64 {
+        let files = fs::read_dir(data.join("db")).unwrap().filter_map(Result::ok);
+        files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+    };
+    let (begun, mut before, mut still) = (Instant::now(), size(), 0);
+    while still < 6 {
+        assert!(begun.elapsed() < PATIENCE, "it writes on and on");
+        std::thread::sleep(Duration::from_millis(500));
+        let now = size();
+        still = if now == before { still + 1 } else { 0 };
+        before = now;
+    }
 }
 
 /// Everything that should be fetched was, and all pages of it are in the index.
@@ -106,8 +134,7 @@ fn full(status: &Value) -> bool {
 fn a_full_disk_pauses_the_crawl_and_it_goes_on_when_there_is_room() {
     let Some(disk) = SmallDisk::mount(DISK) else { return };
     let local = LocalWeb::start(large()).unwrap();
-    disk.fill_but(3);
-    let peer = start(&disk.data(), &local);
+    let peer = start_in(&disk, &local);
     crawl(&peer, &local);
     peer.wait(PATIENCE, full).unwrap();
     let asked = Instant::now();
@@ -126,8 +153,7 @@ fn a_full_disk_pauses_the_crawl_and_it_goes_on_when_there_is_room() {
 fn a_peer_on_a_full_disk_ends_in_time_and_loses_nothing() {
     let Some(disk) = SmallDisk::mount(DISK) else { return };
     let local = LocalWeb::start(large()).unwrap();
-    disk.fill_but(3);
-    let peer = start(&disk.data(), &local);
+    let peer = start_in(&disk, &local);
     crawl(&peer, &local);
     peer.wait(PATIENCE, full).unwrap();
     let begun = Instant::now();

@@ -26,6 +26,7 @@ fn hits(peer: &Peer, query: &str) -> serde_json::Value {
 }
 
 #[test]
+#[ignore = "it needs a machine that does nothing else: cargo test -p anthill-tests --test swarm -- --ignored"]
 fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let local = LocalWeb::start(WebSettings { pages_per_host: 6, ..WebSettings::polite(20, 4) }).unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -53,7 +54,9 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let difference = expected.compare(local.requested().iter().map(String::as_str));
     assert!(difference.is_empty(), "{difference:#?}");
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
-    for entry in local.log().iter().filter(|entry| entry.path != "/robots.txt") {
+    // What a host put off is asked for again.
+    let pages = |entry: &&anthill_web::LogEntry| entry.path != "/robots.txt" && entry.status == 200;
+    for entry in local.log().iter().filter(pages) {
         *times.entry(entry.url()).or_default() += 1;
     }
     let twice: Vec<_> = times.iter().filter(|(_, times)| **times > 1).collect();
