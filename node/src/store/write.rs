@@ -448,9 +448,9 @@ impl Writer {
         }
     }
 
-    /// Counts a link for a page of a slot that is served here. Of others, others are told.
+    /// Counts a link for a page of a slot that is served here, or will be, as nobody else has anything. Of others, others are told.
     fn put_inlink(&mut self, link: &Inlink, draft: &mut Draft<'_>) {
-        if !self.slots.counts(link.target.slot()) {
+        if self.itemized && !self.slots.counts(link.target.slot()) {
             return;
         }
         let key = key::inlink(&link.target, link.from, link.anchor_hash);
