@@ -1,6 +1,7 @@
 //! Asking a node: where it is, with which token, and what its silence means.
 
 use crate::failure::Failure;
+use crate::human::{Page, json_line};
 use anthill_node::api::{ADDRESS_FILE, Token, token};
 use anthill_node::settings::{Environment, data_folder};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
@@ -8,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::future::Future;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 use url::Url;
 
@@ -45,6 +47,39 @@ pub struct Node {
     address: Url,
     client: Client,
     token: Result<String, String>,
+}
+
+/// Which node to ask, and how to show what it says.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Asking {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+impl Asking {
+    /// Reads something of the node, and prints it as JSON, or as `write` says it to people.
+    ///
+    /// # Errors
+    /// When no node answers, or it refuses.
+    pub fn show<T: DeserializeOwned>(
+        &self,
+        parts: &[&str],
+        query: &[(&str, String)],
+        write: impl FnOnce(&mut Page, &T),
+    ) -> Result<ExitCode, Failure> {
+        let answer = wait_for(self.target.node()?.get(parts, query))?;
+        if self.json {
+            json_line(answer.text());
+        } else {
+            let mut page = Page::new();
+            write(&mut page, &answer.read()?);
+            page.show();
+        }
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// An answer, as it came.

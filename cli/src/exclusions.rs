@@ -1,19 +1,16 @@
 //! `anthill exclusions`: what is kept away.
 
-use crate::ask::{Target, wait_for};
+use crate::ask::Asking;
 use crate::failure::Failure;
-use crate::human::{Page, json_line};
+use crate::human::Page;
 use anthill_node::api::types::Exclusions;
 use std::process::ExitCode;
 
 /// Which node's.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    target: Target,
+    asking: Asking,
 }
 
 /// Lists them.
@@ -21,14 +18,10 @@ pub struct Args {
 /// # Errors
 /// When no node answers, or it refuses.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let node = args.target.node()?;
-    let answer = wait_for(node.get(&["exclusions"], &[]))?;
-    if args.json {
-        json_line(answer.text());
-        return Ok(ExitCode::SUCCESS);
-    }
-    let all: Exclusions = answer.read()?;
-    let mut page = Page::new();
+    args.asking.show(&["exclusions"], &[], write)
+}
+
+fn write(page: &mut Page, all: &Exclusions) {
     if all.exclusions.is_empty() {
         page.line("nothing is excluded");
     }
@@ -36,6 +29,4 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         let scope = format!("{:?}", e.scope).to_lowercase();
         page.line(&format!("{scope:6} {}  {} {}", e.pattern, e.created_at, e.reason));
     }
-    page.show();
-    Ok(ExitCode::SUCCESS)
 }

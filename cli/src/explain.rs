@@ -1,8 +1,8 @@
 //! `anthill explain`: the life of one URL.
 
-use crate::ask::{Target, wait_for};
+use crate::ask::Asking;
 use crate::failure::Failure;
-use crate::human::{Page, bytes, json_line};
+use crate::human::{Page, bytes};
 use anthill_node::api::types::Explanation;
 use std::process::ExitCode;
 
@@ -11,11 +11,8 @@ use std::process::ExitCode;
 pub struct Args {
     /// The URL
     url: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    target: Target,
+    asking: Asking,
 }
 
 /// Shows it.
@@ -23,16 +20,7 @@ pub struct Args {
 /// # Errors
 /// When no node answers, or it is no URL.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let node = args.target.node()?;
-    let answer = wait_for(node.get(&["explain"], &[("url", args.url)]))?;
-    if args.json {
-        json_line(answer.text());
-    } else {
-        let mut page = Page::new();
-        write(&mut page, &answer.read()?);
-        page.show();
-    }
-    Ok(ExitCode::SUCCESS)
+    args.asking.show(&["explain"], &[("url", args.url)], write)
 }
 
 fn write(page: &mut Page, e: &Explanation) {

@@ -1,8 +1,8 @@
 //! `anthill lexicon`: one term of the index.
 
-use crate::ask::{Target, wait_for};
+use crate::ask::Asking;
 use crate::failure::Failure;
-use crate::human::{Page, json_line};
+use crate::human::Page;
 use anthill_node::api::types::Lexicon;
 use std::process::ExitCode;
 
@@ -12,11 +12,8 @@ pub struct Args {
     /// A word
     #[arg(allow_hyphen_values = true)]
     term: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    target: Target,
+    asking: Asking,
 }
 
 /// Shows it.
@@ -24,16 +21,7 @@ pub struct Args {
 /// # Errors
 /// When no node answers, or it refuses.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let node = args.target.node()?;
-    let answer = wait_for(node.get(&["lexicon", &args.term], &[]))?;
-    if args.json {
-        json_line(answer.text());
-    } else {
-        let mut page = Page::new();
-        write(&mut page, &answer.read()?);
-        page.show();
-    }
-    Ok(ExitCode::SUCCESS)
+    args.asking.show(&["lexicon", &args.term], &[], write)
 }
 
 fn write(page: &mut Page, l: &Lexicon) {

@@ -1,19 +1,16 @@
 //! `anthill peers`: who is in the swarm, as a node sees it.
 
-use crate::ask::{Target, wait_for};
+use crate::ask::Asking;
 use crate::failure::Failure;
-use crate::human::{Page, json_line};
+use crate::human::Page;
 use anthill_node::api::types::{PeerState, Peers};
 use std::process::ExitCode;
 
 /// Which node.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    target: Target,
+    asking: Asking,
 }
 
 /// Lists them.
@@ -21,14 +18,10 @@ pub struct Args {
 /// # Errors
 /// When no node answers, or it refuses.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let node = args.target.node()?;
-    let answer = wait_for(node.get(&["peers"], &[]))?;
-    if args.json {
-        json_line(answer.text());
-        return Ok(ExitCode::SUCCESS);
-    }
-    let all: Peers = answer.read()?;
-    let mut page = Page::new();
+    args.asking.show(&["peers"], &[], write)
+}
+
+fn write(page: &mut Page, all: &Peers) {
     for peer in &all.peers {
         let state = match (peer.this, peer.state) {
             (true, _) => "this",
@@ -38,6 +31,4 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         };
         page.line(&format!("{state:8} {}  {}", peer.peer_id, peer.addresses.join(" ")));
     }
-    page.show();
-    Ok(ExitCode::SUCCESS)
 }

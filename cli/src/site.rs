@@ -1,8 +1,8 @@
 //! `anthill site`: one site.
 
-use crate::ask::{Target, wait_for};
+use crate::ask::Asking;
 use crate::failure::Failure;
-use crate::human::{Page, bytes, json_line};
+use crate::human::{Page, bytes};
 use anthill_node::api::types::{HostReport, SiteReport};
 use std::process::ExitCode;
 
@@ -14,11 +14,8 @@ const HOSTS: usize = 20;
 pub struct Args {
     /// A registrable domain, an IP address, or the name of a host
     site: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    target: Target,
+    asking: Asking,
 }
 
 /// Shows it.
@@ -26,16 +23,7 @@ pub struct Args {
 /// # Errors
 /// When no node answers, or nothing is known of the site.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let node = args.target.node()?;
-    let answer = wait_for(node.get(&["site", &args.site], &[]))?;
-    if args.json {
-        json_line(answer.text());
-    } else {
-        let mut page = Page::new();
-        write(&mut page, &answer.read()?);
-        page.show();
-    }
-    Ok(ExitCode::SUCCESS)
+    args.asking.show(&["site", &args.site], &[], write)
 }
 
 fn write(page: &mut Page, s: &SiteReport) {

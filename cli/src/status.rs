@@ -1,8 +1,8 @@
 //! `anthill status`: what a node does.
 
-use crate::ask::{Target, wait_for};
+use crate::ask::Asking;
 use crate::failure::Failure;
-use crate::human::{Page, bytes, json_line, span};
+use crate::human::{Page, bytes, span};
 use anthill_node::api::types::Status;
 use std::process::ExitCode;
 
@@ -12,11 +12,8 @@ pub struct Args {
     /// Sum the numbers of all peers that answer
     #[arg(long)]
     swarm: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    target: Target,
+    asking: Asking,
 }
 
 /// Shows it.
@@ -24,17 +21,7 @@ pub struct Args {
 /// # Errors
 /// When no node answers, or it refuses.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let node = args.target.node()?;
-    let parameters = [("swarm", args.swarm.to_string())];
-    let answer = wait_for(node.get(&["status"], &parameters))?;
-    if args.json {
-        json_line(answer.text());
-    } else {
-        let mut page = Page::new();
-        write(&mut page, &answer.read()?);
-        page.show();
-    }
-    Ok(ExitCode::SUCCESS)
+    args.asking.show(&["status"], &[("swarm", args.swarm.to_string())], write)
 }
 
 fn write(page: &mut Page, s: &Status) {

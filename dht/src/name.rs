@@ -12,6 +12,11 @@ pub fn peer_id(key: &[u8; 32]) -> Option<PeerId> {
     Some(PublicKey::from(key).to_peer_id())
 }
 
+/// How people write the name of the peer with this public key; its digits if it is no key.
+pub fn text(key: &[u8; 32]) -> String {
+    peer_id(key).map_or_else(|| data_encoding::HEXLOWER.encode(key), |name| name.to_string())
+}
+
 /// The Ed25519 public key of a peer: none for names of other kinds of key, which no peer of a swarm has.
 pub fn key(peer: &PeerId) -> Option<[u8; 32]> {
     let hash = peer.as_ref();

@@ -276,14 +276,7 @@ impl Driver {
         let mut permits: Vec<Permit> = Vec::new();
         self.look();
         for effect in outbox.drain(..) {
-            let effect = match effect {
-                peer::Effect::Crawl(effect) => effect,
-                other => {
-                    self.act_for_swarm(other);
-                    continue;
-                }
-            };
-            self.settle_slots();
+            let Some(effect) = self.act_for_swarm(effect) else { continue };
             let message = match effect {
                 Effect::Fetch(permit) => {
                     permits.push(permit);
@@ -305,7 +298,7 @@ impl Driver {
                 // The mind keeps it.
                 Effect::Taken(_) => continue,
             };
-            let _ = self.writer.send(message);
+            self.write(message);
         }
         self.settle_slots();
         self.unlogged.append(&mut permits);

@@ -4,7 +4,7 @@ use crate::api::{self, Auth, token::Token};
 use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
 use crate::metrics::{Metrics, Step};
-use crate::peer::{Live, LivePeer};
+use crate::peer::{Live, LivePeer, short};
 use crate::search::{self, Coordinator, Shard};
 use crate::settings::Settings;
 use crate::setup;
@@ -12,7 +12,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::value::PermitRecord;
 use crate::store::write::Writer;
-use crate::swarm::{Inquiries, Network, Planner, Pump, Signer, Way};
+use crate::swarm::{Inquiries, Planner, Signer, Way, Wires};
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::Fetching;
 use crate::worker::index::{IndexThread, ToIndexer, UNFINISHED};
@@ -43,8 +43,6 @@ const INDEX_QUEUE: usize = 512;
 const DRAIN: Duration = Duration::from_secs(3);
 /// How long it may take to hand over what is held here.
 const LEAVE: Duration = Duration::from_secs(5);
-/// Questions of other peers that wait to be answered, of each sort; more are not.
-const QUESTIONS: usize = 256;
 /// How often free disk space is looked at.
 const DISK_EVERY: Duration = Duration::from_secs(2);
 /// Crawling goes on when this much more than the low-water mark is free again.
@@ -114,10 +112,7 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         );
     }
     let peer_id = identity.peer_id().to_string();
-    let name = settings
-        .name
-        .clone()
-        .unwrap_or_else(|| peer_id.chars().rev().take(6).collect::<Vec<_>>().into_iter().rev().collect());
+    let name = settings.name.clone().unwrap_or_else(|| short(&peer_id));
     let shared = Arc::new(Shared::default());
     let metrics = Arc::new(Metrics::new());
     let writer = Writer::of_member(Arc::clone(&store))?;
@@ -169,17 +164,8 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
 
     shared.set_documents(writer.heads().map(|(slot, _)| (slot, writer.documents(slot))));
     let plan = Arc::new(search::View::new(signer.own(), Table::new()));
-    let (search_in, search_out) = tokio::sync::mpsc::channel(QUESTIONS);
-    let (inquiries_in, inquiries_out) = tokio::sync::mpsc::channel(QUESTIONS);
-    let mut network = None;
-    let mut handle = None;
-    if let Some((net, incoming)) = ground.network {
-        network = Some(Network::new(signer.own(), net.clone()));
-        let (driver, plan, search) = (driver_in.clone(), Arc::clone(&plan), search_in.clone());
-        let pump = Pump { incoming, handle: net.clone(), driver, plan, search, inquiries: inquiries_in };
-        tokio::spawn(pump.run());
-        handle = Some(net);
-    }
+    let Wires { network, handle, questions, inquiries } =
+        crate::swarm::wire(ground.network, signer.own(), &driver_in, &plan);
     let driver = Driver::new(Wiring {
         mind,
         network,
@@ -218,7 +204,7 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         let first = u64::from_le_bytes(seed()[..8].try_into().unwrap_or_default());
         Coordinator::new(Way(network), shard, Arc::clone(&plan), search::Config::default(), first)
     });
-    let searching = tokio::spawn(answer_searches(coordinator.clone(), search_out));
+    let searching = tokio::spawn(answer_searches(coordinator.clone(), questions));
     let live = Arc::new(Live {
         coordinator,
         settings: Arc::clone(&settings),
@@ -240,7 +226,7 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
         metrics,
     });
     let peer = LivePeer(Arc::clone(&live));
-    let answering = tokio::spawn(peer.clone().answer_others(inquiries_out));
+    let answering = tokio::spawn(peer.clone().answer_others(inquiries));
     let auth = Auth::new(token, bound, &settings.api_hosts);
     let router = api::router(Arc::new(peer.clone()), auth);
     let (stop_api, api_stopped) = tokio::sync::oneshot::channel::<()>();

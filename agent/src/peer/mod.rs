@@ -13,6 +13,7 @@
 //! | draining | what is in flight is written and on every live member | no new permits |
 
 pub mod exclusions;
+mod holding;
 pub mod io;
 mod land;
 pub mod message;

@@ -1,6 +1,6 @@
 //! What the driver does for the swarm's protocols: messages go to the network, work to the writing thread, and who asked is answered.
 
-use super::{Driver, PauseSource, ToDriver, Work, peer};
+use super::{Driver, Effect, PauseSource, Slot, ToDriver, Work, peer};
 use crate::store::value::StoredDocument;
 use crate::swarm::Signer;
 use crate::worker::write::ToWriter;
@@ -53,50 +53,51 @@ impl Driver {
         }
     }
 
-    /// Slots that are opened or closed one after the other are one piece of work, done before what follows.
+    /// Sends work to the writing thread, after what is to be done about slots: those that are opened or closed one after the other are one
+    /// piece of work.
+    pub(super) fn write(&mut self, message: ToWriter) {
+        self.settle_slots();
+        let _ = self.writer.send(message);
+    }
+
     pub(super) fn settle_slots(&mut self) {
-        if !self.closing.is_empty() {
-            let closing = std::mem::take(&mut self.closing);
-            self.work(Work::Close(closing));
-        }
-        if !self.opening.is_empty() {
-            let opening = std::mem::take(&mut self.opening);
-            self.work(Work::Open(opening));
+        for (slots, work) in [
+            (std::mem::take(&mut self.closing), Work::Close as fn(Vec<Slot>) -> Work),
+            (std::mem::take(&mut self.opening), Work::Open),
+        ] {
+            if !slots.is_empty() {
+                let _ = self.writer.send(ToWriter::Swarm(work(slots)));
+            }
         }
     }
 
-    fn work(&self, work: Work) {
-        let _ = self.writer.send(ToWriter::Swarm(work));
+    fn work(&mut self, work: Work) {
+        self.write(ToWriter::Swarm(work));
     }
 
-    /// Carries out what the protocols ask for.
-    pub(super) fn act_for_swarm(&mut self, effect: peer::Effect) {
+    /// Carries out what the protocols ask for; gives back what the crawl does.
+    pub(super) fn act_for_swarm(&mut self, effect: peer::Effect) -> Option<Effect> {
         match effect {
+            peer::Effect::Crawl(effect) => return Some(effect),
+            peer::Effect::Send(to, message) => {
+                self.network.iter_mut().for_each(|network| network.send(to, &message));
+            }
+            peer::Effect::Broadcast(message) => {
+                self.network.iter_mut().for_each(|network| network.broadcast(&message));
+            }
             peer::Effect::LoadSlot(slot) => {
                 self.planner.touch();
                 if !self.closing.is_empty() {
                     self.settle_slots();
                 }
-                return self.opening.push(slot);
+                self.opening.push(slot);
             }
             peer::Effect::CloseSlot(slot) => {
                 if !self.opening.is_empty() {
                     self.settle_slots();
                 }
-                return self.closing.push(slot);
+                self.closing.push(slot);
             }
-            _ => {}
-        }
-        match effect {
-            peer::Effect::Send(to, message) => {
-                return self.network.iter_mut().for_each(|network| network.send(to, &message));
-            }
-            peer::Effect::Broadcast(message) => {
-                return self.network.iter_mut().for_each(|network| network.broadcast(&message));
-            }
-            _ => self.settle_slots(),
-        }
-        match effect {
             peer::Effect::Persist(ticket, changes) => {
                 if changes.iter().any(|change| matches!(change, peer::Change::Claim(..))) {
                     self.planner.touch();
@@ -154,12 +155,8 @@ impl Driver {
                 tracing::warn!(peer = %by, what, "a peer did what no honest one does");
                 self.shared.misbehaviours.fetch_add(1, Ordering::Relaxed);
             }
-            peer::Effect::LoadSlot(_)
-            | peer::Effect::CloseSlot(_)
-            | peer::Effect::Send(..)
-            | peer::Effect::Broadcast(_)
-            | peer::Effect::Crawl(_) => unreachable!("carried out above"),
         }
+        None
     }
 
     /// What the driver tells itself is heard with the next turn.

@@ -1,5 +1,6 @@
 //! Crawls: asked for, followed, ended.
 
+use super::swarm::named;
 use super::{Live, LivePeer, PATIENCE, ending, rfc3339_instant};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
@@ -127,8 +128,7 @@ impl Live {
         match starter {
             None => return Err(PeerError::NotFound(format!("there is no crawl {crawl}"))),
             Some(starter) if starter != own => {
-                let name =
-                    anthill_dht::name::peer_id(&starter.0).map(|name| name.to_string()).unwrap_or_default();
+                let name = named(&starter);
                 return Err(PeerError::Conflict(format!(
                     "crawl {crawl} was begun at {name}, which alone can end it"
                 )));

@@ -1,5 +1,6 @@
 //! Exclusions: made, taken back, listed; what they forbid is purged.
 
+use super::swarm::named;
 use super::{Live, PATIENCE, ending, rfc3339};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
@@ -30,7 +31,11 @@ impl Live {
                 Scope::Show => types::ExclusionScope::Show,
             },
             reason: exclusion.reason.clone(),
-            issuer: if exclusion.issuer.is_empty() { self.peer_id.clone() } else { named(&exclusion.issuer) },
+            issuer: if exclusion.issuer.is_empty() {
+                self.peer_id.clone()
+            } else {
+                issuer_name(&exclusion.issuer)
+            },
             created_at: rfc3339(exclusion.created_s).unwrap_or_default(),
         }
     }
@@ -52,8 +57,11 @@ impl Live {
             same.map(|one| one.statement().key).collect()
         })?;
         if keys.is_empty() {
-            let others =
-                self.exclusions().iter().find(|one| one.pattern == *pattern).map(|one| named(&one.issuer));
+            let others = self
+                .exclusions()
+                .iter()
+                .find(|one| one.pattern == *pattern)
+                .map(|one| issuer_name(&one.issuer));
             return Err(match others {
                 Some(issuer) => PeerError::Conflict(format!(
                     "`{pattern}` was excluded by {issuer}, who alone can take it back"
@@ -117,8 +125,6 @@ impl Live {
 }
 
 /// The PeerId of an issuer, who is named by a key.
-fn named(issuer: &str) -> String {
-    let key = PeerKey::from_hex(issuer);
-    let name = key.and_then(|key| anthill_dht::name::peer_id(&key.0));
-    name.map_or_else(|| issuer.to_owned(), |name| name.to_string())
+fn issuer_name(issuer: &str) -> String {
+    PeerKey::from_hex(issuer).map_or_else(|| issuer.to_owned(), |key| named(&key))
 }

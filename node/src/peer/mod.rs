@@ -10,6 +10,8 @@ mod site;
 mod status;
 mod swarm;
 
+pub use swarm::short;
+
 use crate::api::{Answer, ByteStream, Export, Peer, PeerError, types};
 use crate::clock::Clock;
 use crate::driver::{Mind, ToDriver};

@@ -6,7 +6,7 @@ use crate::swarm::{Inquiries, Question, Said, is_local, multiaddrs};
 use anthill_dht::{Invite, Multiaddr, name};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
-use anthill_protocol::view::{Status, View};
+use anthill_protocol::view::{Seen, Status, View};
 use futures_util::StreamExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ const ANSWERS: usize = 16;
 
 /// The PeerId of a peer.
 pub(super) fn named(peer: &PeerKey) -> String {
-    name::peer_id(&peer.0).map_or_else(|| peer.hex(), |name| name.to_string())
+    name::text(&peer.0)
 }
 
 /// Who should hold a slot and who does.
@@ -30,6 +30,12 @@ pub(super) struct Standing {
 }
 
 impl Live {
+    /// All members but this one.
+    fn others<'a>(&self, view: Option<&'a View>) -> impl Iterator<Item = (&'a PeerKey, &'a Seen)> + use<'a> {
+        let own = self.key;
+        view.into_iter().flat_map(View::members).filter(move |(peer, _)| **peer != own)
+    }
+
     pub(super) fn peers(&self) -> types::Peers {
         let this = types::PeerEntry {
             peer_id: self.peer_id.clone(),
@@ -40,8 +46,7 @@ impl Live {
             addresses: self.addresses.clone(),
         };
         let view = self.shared.view();
-        let others = view.iter().flat_map(|view| view.members().filter(|(peer, _)| **peer != self.key));
-        let entry = |(peer, seen): (&PeerKey, &anthill_protocol::view::Seen)| {
+        let entry = |(peer, seen): (&PeerKey, &Seen)| {
             let id = named(peer);
             let record = |peer: &PeerKey| view.as_ref()?.member(peer).map(|seen| &*seen.record);
             types::PeerEntry {
@@ -57,15 +62,15 @@ impl Live {
                 addresses: multiaddrs(&seen.record, record).iter().map(ToString::to_string).collect(),
             }
         };
-        types::Peers { peers: std::iter::once(this).chain(others.map(entry)).collect() }
+        let others = self.others(view.as_deref()).map(entry);
+        types::Peers { peers: std::iter::once(this).chain(others).collect() }
     }
 
     /// Other peers, by how they do.
     pub(super) fn peers_count(&self) -> types::PeersCount {
         let view = self.shared.view();
-        let others = view.iter().flat_map(|view| view.members().filter(|(peer, _)| **peer != self.key));
         let mut count = types::PeersCount::default();
-        for (_, seen) in others {
+        for (_, seen) in self.others(view.as_deref()) {
             match seen.status {
                 Status::Alive => count.alive += 1,
                 Status::Suspect => count.suspect += 1,
@@ -84,8 +89,7 @@ impl Live {
         }
         let view = self.shared.view();
         let record = |peer: &PeerKey| view.as_ref()?.member(peer).map(|seen| &*seen.record);
-        let members = view.iter().flat_map(|view| view.members());
-        let others = members.filter(|(peer, seen)| **peer != self.key && seen.record.dialable);
+        let others = self.others(view.as_deref()).filter(|(_, seen)| seen.record.dialable);
         let others = others.filter_map(|(peer, seen)| {
             let first = multiaddrs(&seen.record, record).into_iter().next()?;
             first.with_p2p(name::peer_id(&peer.0)?).ok()
@@ -129,7 +133,7 @@ impl Live {
 }
 
 /// What people call a peer that says nothing: the end of its PeerId.
-pub(super) fn short(id: &str) -> String {
+pub fn short(id: &str) -> String {
     id[id.len().saturating_sub(6)..].to_owned()
 }
 
@@ -140,12 +144,9 @@ impl LivePeer {
 
     /// All peers that are not down, but this one.
     fn others(&self) -> Vec<PeerKey> {
-        let view: Option<Arc<View>> = self.0.shared.view();
-        let live = |view: &Arc<View>| -> Vec<PeerKey> {
-            let members = view.members().map(|(peer, _)| *peer);
-            members.filter(|peer| *peer != self.0.key && view.is_live(peer)).collect()
-        };
-        view.as_ref().map(live).unwrap_or_default()
+        let view = self.0.shared.view();
+        let others = self.0.others(view.as_deref()).map(|(peer, _)| *peer);
+        others.filter(|peer| view.as_ref().is_some_and(|view| view.is_live(peer))).collect()
     }
 
     /// How all peers do, summed; those that do not answer in time are not counted.

@@ -2,9 +2,9 @@
 
 use super::family::Family;
 use super::item::{Kept, Kind, Value, parts};
-use super::itemize::{Logged, log_key};
+use super::itemize::Logged;
 use super::write::Writer;
-use super::{Result, Store, damaged};
+use super::{Result, Store, damaged, key};
 use anthill_protocol::key::Slot;
 use anthill_protocol::replica::{Answer, Bits, Buckets, Entry, Item, ItemKey, Read};
 use anthill_protocol::wire::decode;
@@ -110,9 +110,9 @@ impl Store {
         let prefix = slot.number().to_be_bytes();
         let (mut found, mut bytes, mut upto) = (BTreeMap::new(), 0, after);
         let mut told = BTreeSet::new();
-        'log: for entry in self.range(Family::Log, &prefix, &log_key(slot, after.saturating_add(1))) {
+        'log: for entry in self.range(Family::Log, &prefix, &key::numbered(slot, after.saturating_add(1))) {
             let (k, v) = entry?;
-            let last = k.get(2..).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes);
+            let last = key::read_numbered(&k).map_or(0, |(_, last)| last);
             let Logged(names) = decode(&v).map_err(|e| damaged(Family::Log, e))?;
             let first = (last + 1).saturating_sub(names.len() as u64);
             for (seq, name) in (first..=last).zip(names) {

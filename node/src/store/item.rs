@@ -34,9 +34,11 @@ pub enum Kind {
     Page = 6,
 }
 
-const KINDS: [Kind; 6] = [Kind::Host, Kind::Robots, Kind::Url, Kind::Inlink, Kind::Document, Kind::Page];
-
 impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] =
+        [Kind::Host, Kind::Robots, Kind::Url, Kind::Inlink, Kind::Document, Kind::Page];
+
     /// The family that has its content.
     pub fn family(self) -> Family {
         match self {
@@ -81,7 +83,7 @@ pub fn range_of(slot: Slot) -> (Vec<u8>, Option<Vec<u8>>) {
 /// The kind and the family's key of an item; none for what is no item of this program, as another peer may send.
 pub fn parts(item: &ItemKey) -> Option<(Kind, &[u8])> {
     let (kind, key) = item.bytes().get(2..)?.split_first()?;
-    let kind = KINDS.into_iter().find(|one| *one as u8 == *kind)?;
+    let kind = Kind::ALL.into_iter().find(|one| *one as u8 == *kind)?;
     (key.len() == kind.key_bytes() && slot_of(key) == item.slot()).then_some((kind, key))
 }
 

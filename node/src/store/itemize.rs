@@ -50,21 +50,13 @@ impl Edits {
     }
 }
 
-/// Items changed by one batch in one slot, in order; without their slot.
+/// Items changed by one batch in one slot, in order; without their slot. Kept under the number of the last of them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Logged(pub(super) Vec<ByteBuf>);
 
 impl Versioned for Logged {
     const VERSION: u8 = 1;
     const LIMIT: usize = 0x400_0000;
-}
-
-/// The key of a log's record: slot ‖ number of its last change.
-pub(super) fn log_key(slot: Slot, last: u64) -> [u8; 10] {
-    let mut bytes = [0; 10];
-    bytes[..2].copy_from_slice(&slot.number().to_be_bytes());
-    bytes[2..].copy_from_slice(&last.to_be_bytes());
-    bytes
 }
 
 impl Store {
@@ -183,10 +175,10 @@ impl Writer {
             state.head += of_slot.len() as u64;
             let (head, trimmed) = (state.head, state.trimmed);
             let names = of_slot.iter().map(|key| ByteBuf::from(key.bytes()[2..].to_vec())).collect();
-            batch.put_cf(cf, log_key(slot, head), encode(&Logged(names)));
+            batch.put_cf(cf, key::numbered(slot, head), encode(&Logged(names)));
             if head - trimmed > 2 * KEPT {
                 state.trimmed = head - KEPT;
-                batch.delete_range_cf(cf, log_key(slot, 0), log_key(slot, state.trimmed + 1));
+                batch.delete_range_cf(cf, key::numbered(slot, 0), key::numbered(slot, state.trimmed + 1));
             }
         }
     }
@@ -203,7 +195,7 @@ impl Writer {
         let mut making =
             Making { store: &store, batch: WriteBatch::default(), count: 0, slots: BTreeMap::new() };
         making.urls()?;
-        for kind in [Kind::Host, Kind::Robots, Kind::Inlink, Kind::Document, Kind::Page] {
+        for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Url) {
             for entry in store.range_opt(kind.family(), &[], &[], once_over()) {
                 let (k, v) = entry?;
                 making.put(kind, &k, None, Some(v.into_vec()))?;

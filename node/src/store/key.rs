@@ -2,7 +2,7 @@
 
 use anthill_crawler::record::CrawlId;
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{HostId, SiteId, UrlId};
+use anthill_protocol::key::{HostId, SiteId, Slot, UrlId};
 
 /// host ‖ level ‖ block.
 pub fn block(host: &HostId, level: u8, block: u64) -> [u8; 25] {
@@ -77,6 +77,21 @@ pub fn robots(host: &HostId, https: bool) -> [u8; 17] {
     bytes
 }
 
+/// slot ‖ number.
+pub fn numbered(slot: Slot, number: u64) -> [u8; 10] {
+    let mut bytes = [0; 10];
+    bytes[..2].copy_from_slice(&slot.number().to_be_bytes());
+    bytes[2..].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+/// The inverse of [`numbered`].
+pub fn read_numbered(bytes: &[u8]) -> Option<(Slot, u64)> {
+    let bytes: &[u8; 10] = bytes.try_into().ok()?;
+    let slot = Slot::new(u16::from_be_bytes([bytes[0], bytes[1]]))?;
+    Some((slot, u64::from_be_bytes(bytes[2..].try_into().ok()?)))
+}
+
 /// The first key after every key that starts with `prefix`; none if there is none.
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = prefix.to_vec();
@@ -104,6 +119,15 @@ mod tests {
         assert_eq!(read_block(&key(2, 77)), Some((HostId::of(site, "a.test"), 2, 77)));
         assert_eq!(read_block(&key(2, 77)[..24]), None);
         assert_eq!(read_block(&marks(&key(2, 77))), None);
+    }
+
+    #[test]
+    fn numbers_of_a_slot_are_in_order_and_together() {
+        let slot = |number| Slot::new(number).expect("a slot");
+        assert!(numbered(slot(7), 255) < numbered(slot(7), 256));
+        assert!(numbered(slot(7), u64::MAX) < numbered(slot(8), 0));
+        assert_eq!(read_numbered(&numbered(slot(7), 9)), Some((slot(7), 9)));
+        assert_eq!(read_numbered(&[0xff; 10]), None, "no slot has this number");
     }
 
     #[test]

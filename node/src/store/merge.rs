@@ -2,11 +2,10 @@
 
 use super::family::Family;
 use super::item::{Kept, Kind, MAX_CONTENT, State, Sums, Value, parts, range_of};
-use super::itemize::log_key;
 use super::records::{self, Kind as RecordKind};
 use super::value::Change;
 use super::write::{Draft, IndexOp, Writer, Written, sum_of};
-use super::{Result, damaged};
+use super::{Result, damaged, key};
 use anthill_agent::io::Untried;
 use anthill_crawler::record::{CrawlId, UrlRecord};
 use anthill_protocol::key::{Slot, UrlId};
@@ -61,10 +60,7 @@ impl Writer {
         Ok((written, untried.into_iter().map(|(crawl, count)| (crawl, slot, count)).collect()))
     }
 
-    /// The record of a copy alone.
-    ///
-    /// # Errors
-    /// As all that reads.
+    /// Those of these items that are greater than what is here, each key once.
     fn greater(&self, slot: Slot, items: &[Item]) -> Result<Vec<Merged>> {
         let mut merged: BTreeMap<ItemKey, Merged> = BTreeMap::new();
         for item in items.iter().filter(|item| item.key.slot() == slot) {
@@ -212,13 +208,17 @@ impl Writer {
             }
             let (from, to) = range_of(slot);
             let to = to.unwrap_or_else(|| vec![0xff; 64]);
-            for kind in [Kind::Host, Kind::Robots, Kind::Url, Kind::Inlink, Kind::Document, Kind::Page] {
+            for kind in Kind::ALL {
                 draft.batch.delete_range_cf(store.cf(kind.family()), &from, &to);
             }
             let number = slot.number().to_be_bytes();
             let next = (slot.number() + 1).to_be_bytes();
             draft.batch.delete_range_cf(store.cf(Family::Items), number, next);
-            draft.batch.delete_range_cf(store.cf(Family::Log), log_key(slot, 0), log_key(slot, u64::MAX));
+            draft.batch.delete_range_cf(
+                store.cf(Family::Log),
+                key::numbered(slot, 0),
+                key::numbered(slot, u64::MAX),
+            );
             draft.batch.delete_cf(store.cf(Family::Swarm), records::key(RecordKind::Copy, &number));
             *writer.slots.at(slot) = super::slots::SlotState::default();
             Ok(())

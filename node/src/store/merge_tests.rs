@@ -1,12 +1,13 @@
 //! Copies: what is written here is read by others as items, merged by them, and gives the same store there.
 
 use super::super::family::Memory;
+use super::super::fixtures;
 use super::super::item::{Kind, item_key};
 use super::super::value::{StoredDocument, StoredPage, pack};
 use super::super::write::{IndexOp, MadePage, Write, Writer};
 use super::super::{Store, served::Opened};
 use anthill_agent::io::{Admission, Commit, IndexAction};
-use anthill_crawler::record::{CrawlId, EntryKind, HostRecord, QueueEntry, QueueKey, UrlRecord, UrlState};
+use anthill_crawler::record::{CrawlId, HostRecord, QueueEntry, QueueKey, UrlRecord, UrlState};
 use anthill_crawler::time::Instant;
 use anthill_protocol::claim::Token;
 use anthill_protocol::key::{HostId, SiteId, Slot, UrlId};
@@ -49,17 +50,7 @@ fn url(n: u32) -> String {
 }
 
 fn entry(n: u32) -> QueueEntry {
-    QueueEntry {
-        url: url(n),
-        crawl: CrawlId(1),
-        kind: EntryKind::Page,
-        depth: 0,
-        hops: 0,
-        attempt: 0,
-        revisit: false,
-        from: None,
-        first_seen_s: 1,
-    }
+    fixtures::entry(&url(n))
 }
 
 fn admission(n: u32, force: bool) -> Admission {
@@ -75,37 +66,7 @@ fn admission(n: u32, force: bool) -> Admission {
 }
 
 fn record(n: u32) -> UrlRecord {
-    UrlRecord {
-        url: url(n),
-        state: UrlState::Status(200),
-        crawl: CrawlId(1),
-        kind: EntryKind::Page,
-        depth: 0,
-        from: None,
-        first_seen_s: 1,
-        last_try_s: 2,
-        last_success_s: 2,
-        last_change_s: 0,
-        tries: 1,
-        failures: 0,
-        changes: 0,
-        visits: 1,
-        next_s: None,
-        digest: [n as u8; 16],
-        fingerprint: 0,
-        etag: None,
-        last_modified: None,
-        redirect: None,
-        lang: None,
-        outlinks: 0,
-        images: 0,
-        text_chars: 1,
-        bytes: 4,
-        noindex: false,
-        peer: String::new(),
-        took_ms: 1,
-        tried: Vec::new(),
-    }
+    UrlRecord { digest: [n as u8; 16], ..fixtures::record(&url(n)) }
 }
 
 fn admit(peer: &mut Peer, pages: impl Iterator<Item = u32>) {

@@ -24,6 +24,8 @@ pub mod value;
 pub mod write;
 
 #[cfg(test)]
+pub mod fixtures;
+#[cfg(test)]
 mod tests;
 
 use anthill_crawler::record::{CrawlId, CrawlRecord, HostRecord, RobotsRecord, UrlRecord};

@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::records::{self, Kind};
 use super::write::{Draft, MadePage, Writer};
-use super::{Result, Store, damaged};
+use super::{Result, Store, damaged, key};
 use anthill_agent::io::{Commit, Offer};
 use anthill_agent::peer::offers;
 use anthill_protocol::key::Slot;
@@ -22,18 +22,6 @@ pub struct Outbox {
     last: BTreeMap<Slot, u64>,
     before: BTreeMap<Slot, u64>,
     lately: Lately,
-}
-
-/// slot ‖ number.
-fn key(slot: Slot, number: u64) -> [u8; 10] {
-    let mut bytes = [0; 10];
-    bytes[..2].copy_from_slice(&slot.number().to_be_bytes());
-    bytes[2..].copy_from_slice(&number.to_be_bytes());
-    bytes
-}
-
-fn number(key: &[u8]) -> u64 {
-    key.get(2..).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_be_bytes)
 }
 
 impl Outbox {
@@ -96,9 +84,9 @@ impl Store {
         for entry in self.range(Family::Links, &[], &[]) {
             let (k, v) = entry?;
             let link: Link = decode(&v).map_err(|e| damaged(Family::Links, e))?;
-            let slot = k.get(..2).and_then(|bytes| Slot::new(u16::from_be_bytes(bytes.try_into().ok()?)));
-            let Some(log) = slot.and_then(|slot| logs.get_mut(&slot)) else { continue };
-            let (number, cost) = (number(&k), link.cost() as u64);
+            let Some((slot, number)) = key::read_numbered(&k) else { continue };
+            let Some(log) = logs.get_mut(&slot) else { continue };
+            let cost = link.cost() as u64;
             log.oldest = log.oldest.min(number);
             log.bytes += cost;
             if number > log.cursor.durable {
@@ -116,14 +104,15 @@ impl Store {
     pub fn read_links(&self, slot: Slot, after: u64, limit_bytes: u64) -> Result<(Vec<(u64, Link)>, u64)> {
         let prefix = slot.number().to_be_bytes();
         let (mut links, mut upto, mut bytes) = (Vec::new(), after, 0);
-        for entry in self.range(Family::Links, &prefix, &key(slot, after.saturating_add(1))) {
+        for entry in self.range(Family::Links, &prefix, &key::numbered(slot, after.saturating_add(1))) {
             let (k, v) = entry?;
             let link: Link = decode(&v).map_err(|e| damaged(Family::Links, e))?;
             bytes += link.cost() as u64;
             if !links.is_empty() && (bytes > limit_bytes || links.len() >= READ) {
                 break;
             }
-            upto = number(&k);
+            let Some((_, number)) = key::read_numbered(&k) else { continue };
+            upto = number;
             links.push((upto, link));
         }
         Ok((links, upto))
@@ -145,7 +134,7 @@ impl Writer {
             let number = self.outbox.next(slot);
             let log = logged.entry(slot).or_default();
             *log = (number, log.1 + link.cost() as u64);
-            draft.batch.put_cf(self.store.cf(Family::Links), key(slot, number), encode(&link));
+            draft.batch.put_cf(self.store.cf(Family::Links), key::numbered(slot, number), encode(&link));
         }
         draft.logged.extend(logged.into_iter().map(|(slot, (last, bytes))| (slot, last, bytes)));
     }
@@ -166,7 +155,11 @@ impl Writer {
     /// As all that writes.
     pub fn trim_links(&mut self, slot: Slot, upto: u64) -> Result<()> {
         let mut batch = WriteBatch::default();
-        batch.delete_range_cf(self.store.cf(Family::Links), key(slot, 0), key(slot, upto.saturating_add(1)));
+        batch.delete_range_cf(
+            self.store.cf(Family::Links),
+            key::numbered(slot, 0),
+            key::numbered(slot, upto.saturating_add(1)),
+        );
         self.store.commit(batch)
     }
 }

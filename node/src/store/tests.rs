@@ -2,6 +2,7 @@
 
 use super::block::seq_of;
 use super::family::{Family, Memory};
+use super::fixtures::{self, entry};
 use super::intact::Found;
 use super::queue::QueuedHost;
 use super::value::{PermitRecord, StoredDocument, StoredPage, pack};
@@ -9,7 +10,7 @@ use super::write::{IndexOp, Inlink, MadePage, Write, Writer};
 use super::{Store, StoreError};
 use anthill_agent::io::{Admission, Commit, IndexAction, PermitId};
 use anthill_crawler::record::{
-    CrawlId, CrawlRecord, EntryKind, HostRecord, QueueEntry, QueueItem, QueueKey, UrlRecord, UrlState,
+    CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, UrlRecord, UrlState,
 };
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, UrlId};
@@ -19,20 +20,6 @@ fn open(dir: &std::path::Path) -> (Arc<Store>, Writer) {
     let store = Arc::new(Store::open(dir, Memory::default()).unwrap());
     let writer = Writer::new(Arc::clone(&store)).unwrap();
     (store, writer)
-}
-
-fn entry(url: &str) -> QueueEntry {
-    QueueEntry {
-        url: url.into(),
-        crawl: CrawlId(1),
-        kind: EntryKind::Page,
-        depth: 0,
-        hops: 0,
-        attempt: 0,
-        revisit: false,
-        from: None,
-        first_seen_s: 1,
-    }
 }
 
 fn host() -> HostId {
@@ -61,35 +48,11 @@ fn commit(admit: Vec<Admission>) -> Write {
 
 fn record(url: &str, state: UrlState) -> Box<UrlRecord> {
     Box::new(UrlRecord {
-        url: url.into(),
         state,
-        crawl: CrawlId(1),
-        kind: EntryKind::Page,
-        depth: 0,
-        from: None,
-        first_seen_s: 1,
-        last_try_s: 2,
-        last_success_s: 2,
-        last_change_s: 2,
-        tries: 1,
-        failures: 0,
-        changes: 0,
-        visits: 1,
-        next_s: None,
         digest: *b"0123456789abcdef",
         fingerprint: 0x1234_5678_9abc_def0,
-        etag: None,
-        last_modified: None,
-        redirect: None,
         lang: Some("en".into()),
-        outlinks: 0,
-        images: 0,
-        text_chars: 4,
-        bytes: 10,
-        noindex: false,
-        peer: String::new(),
-        took_ms: 0,
-        tried: Vec::new(),
+        ..fixtures::record(url)
     })
 }
 

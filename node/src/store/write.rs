@@ -185,7 +185,7 @@ impl Writer {
         Writer::of(store, true)
     }
 
-    /// The writer of the store of a member of a swarm: what is written counts where a slot is open ([`Writer::open_slot`]).
+    /// The writer of the store of a member of a swarm: what is written counts where a slot is open ([`Writer::open_slots`]).
     ///
     /// # Errors
     /// As all that reads.

@@ -69,8 +69,8 @@ impl Planner {
         {
             self.tell_at = Some(now + TELL_EVERY);
             let news = self.news(mind);
-            for some in news.chunks(MAX_MANIFESTS) {
-                network.tell_manifests(&Message::Manifests(some.to_vec()));
+            if !news.is_empty() {
+                network.tell_manifests(&Message::Manifests(news));
             }
         }
     }

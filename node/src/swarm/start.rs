@@ -1,8 +1,9 @@
 //! How this process comes to take part: its network, and its mind with what the store has.
 
 use super::network::{description, named};
-use super::{Signer, is_local};
-use crate::driver::Mind;
+use super::{Network, Pump, Signer, is_local};
+use crate::driver::{Mind, ToDriver};
+use crate::search;
 use crate::settings::Settings;
 use crate::setup;
 use crate::store::Store;
@@ -10,14 +11,21 @@ use crate::store::write::Writer;
 use anthill_agent::peer::{Peer, Start};
 use anthill_crawler::time::Instant;
 use anthill_dht::{Handle, Identity, Incoming, Multiaddr};
+use anthill_protocol::peer::PeerKey;
 use anthill_protocol::view;
 use anyhow::Context;
+use crossbeam_channel::Sender;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// How long the first address is waited for.
 const LISTENING: Duration = Duration::from_secs(2);
 /// Between two looks whether it is there.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Questions of other peers that wait to be answered, of each sort; more are not.
+const QUESTIONS: usize = 256;
 
 /// What a peer stands on.
 pub struct Ground {
@@ -74,6 +82,42 @@ pub async fn join(settings: &Settings, identity: &Identity) -> anyhow::Result<Gr
             "no address can be listened at: choose others with --listen, or --offline to talk to nobody"
         ),
     }
+}
+
+/// What hangs on the network, where there is one.
+pub struct Wires {
+    /// For the driver.
+    pub network: Option<Network>,
+    /// For everybody else.
+    pub handle: Option<Handle>,
+    /// Questions of other peers' searches, and answers to this one's.
+    pub questions: mpsc::Receiver<(PeerKey, Vec<u8>)>,
+    /// What people ask other peers about this one, and answers to this one's people.
+    pub inquiries: mpsc::Receiver<(PeerKey, Vec<u8>)>,
+}
+
+/// Has what comes from the network go to who is to have it.
+pub fn wire(
+    network: Option<(Handle, Incoming)>,
+    own: PeerKey,
+    driver: &Sender<ToDriver>,
+    plan: &Arc<search::View>,
+) -> Wires {
+    let (search, questions) = mpsc::channel(QUESTIONS);
+    let (asked, inquiries) = mpsc::channel(QUESTIONS);
+    let Some((handle, incoming)) = network else {
+        return Wires { network: None, handle: None, questions, inquiries };
+    };
+    let pump = Pump {
+        incoming,
+        handle: handle.clone(),
+        driver: driver.clone(),
+        plan: Arc::clone(plan),
+        search,
+        inquiries: asked,
+    };
+    tokio::spawn(pump.run());
+    Wires { network: Some(Network::new(own, handle.clone())), handle: Some(handle), questions, inquiries }
 }
 
 /// The mind, with what the store has.

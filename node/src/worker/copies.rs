@@ -160,7 +160,7 @@ impl WriteThread {
                 }
             },
             Work::Read(id, what) => {
-                let synced = self.unsynced.synced.get(&slot_of(&what)).copied().unwrap_or(0);
+                let synced = self.unsynced.synced.get(&what.slot()).copied().unwrap_or(0);
                 let answer = self.writer.read(what, synced).unwrap_or_else(|error| {
                     tracing::error!(%error, "a copy could not be read");
                     Answer::Failed
@@ -224,16 +224,6 @@ impl WriteThread {
 fn or_say(result: Result<(), crate::store::StoreError>) {
     if let Err(error) = result {
         tracing::warn!(%error, "the link log could not be kept in order");
-    }
-}
-
-fn slot_of(read: &Read) -> Slot {
-    match read {
-        Read::Changes { slot, .. }
-        | Read::Keys { slot, .. }
-        | Read::Range { slot, .. }
-        | Read::Items { slot, .. }
-        | Read::Digest(slot) => *slot,
     }
 }
 

@@ -134,6 +134,19 @@ pub enum Read {
     Items { slot: Slot, keys: Vec<ItemKey>, limit: usize },
 }
 
+impl Read {
+    /// The slot that is read of.
+    pub fn slot(&self) -> Slot {
+        match self {
+            Read::Changes { slot, .. }
+            | Read::Keys { slot, .. }
+            | Read::Range { slot, .. }
+            | Read::Items { slot, .. }
+            | Read::Digest(slot) => *slot,
+        }
+    }
+}
+
 /// What the store answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "the text of a variant names its fields")]

@@ -5,10 +5,10 @@ use crate::api::types::{SearchRequest, SearchResults};
 use crate::search::{Asked, Config, Coordinator, Shard, View};
 use crate::store::Store;
 use crate::store::family::Memory;
+use crate::store::fixtures::record;
 use crate::store::value::{StoredDocument, StoredPage, pack};
 use crate::store::write::{MadePage, Write, Writer};
 use anthill_agent::io::{Commit, IndexAction};
-use anthill_crawler::record::{CrawlId, EntryKind, UrlRecord, UrlState};
 use anthill_index::{Document, Index, Searcher, Settings};
 use anthill_protocol::claim::Token;
 use anthill_protocol::key::{SiteId, Slot, UrlId};
@@ -64,40 +64,6 @@ fn pages(rng: &mut ChaCha8Rng, count: usize) -> Vec<Page> {
         Page { id: UrlId::of(SiteId::of(&site), &url), site, document, inlinks: rng.random_range(0..9) }
     };
     (0..count).map(page).collect()
-}
-
-fn record(url: &str) -> UrlRecord {
-    UrlRecord {
-        url: url.into(),
-        state: UrlState::Status(200),
-        crawl: CrawlId(1),
-        kind: EntryKind::Page,
-        depth: 0,
-        from: None,
-        first_seen_s: 1,
-        last_try_s: 2,
-        last_success_s: 2,
-        last_change_s: 2,
-        tries: 1,
-        failures: 0,
-        changes: 0,
-        visits: 1,
-        next_s: None,
-        digest: [0; 16],
-        fingerprint: 0,
-        etag: None,
-        last_modified: None,
-        redirect: None,
-        lang: None,
-        outlinks: 0,
-        images: 0,
-        text_chars: 4,
-        bytes: 10,
-        noindex: false,
-        peer: String::new(),
-        took_ms: 0,
-        tried: Vec::new(),
-    }
 }
 
 fn store(dir: &std::path::Path, pages: &[Page]) -> Arc<Store> {

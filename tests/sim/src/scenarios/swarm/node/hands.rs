@@ -45,14 +45,7 @@ impl Machine {
                 self.write(ctx, batch, true, Writing::Copy(ticket, slot, 0, Vec::new(), Vec::new()));
             }
             Effect::Read(id, what) => {
-                let slot = match &what {
-                    replica::Read::Changes { slot, .. }
-                    | replica::Read::Keys { slot, .. }
-                    | replica::Read::Range { slot, .. }
-                    | replica::Read::Items { slot, .. }
-                    | replica::Read::Digest(slot) => *slot,
-                };
-                let synced = self.synced.get(&slot).copied().unwrap_or(0);
+                let synced = self.synced.get(&what.slot()).copied().unwrap_or(0);
                 let answer = store::read(ctx.disk(), what, synced);
                 match self.writes.last_key_value() {
                     Some((&last, _)) => self.reads.entry(last).or_default().push((id, answer)),

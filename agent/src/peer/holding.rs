@@ -1,0 +1,204 @@
+//! A slot's life here: what part this peer has in it, when it is served, and how it is handed over.
+
+use super::io::Effect;
+use super::slots::{Drain, Part};
+use super::{Peer, SlotSet};
+use crate::io as crawl;
+use crate::rights::Right;
+use anthill_protocol::claim::{self, Claim, Token};
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::{Keys, PeerKey};
+use anthill_protocol::{links, replica, steward};
+
+impl<K: Keys + Clone> Peer<K> {
+    /// Tells each part what the others found on disk: first claims how far copies are, as they go by that when they take up
+    /// what was held.
+    pub(super) fn resume_slots(&mut self) {
+        let slots = self.slots.known();
+        slots.iter().for_each(|slot| self.place(*slot));
+        for slot in slots {
+            self.part(slot);
+            self.reroute(slot);
+        }
+    }
+
+    pub(super) fn applied(
+        &mut self,
+        ticket: replica::Ticket,
+        seq: u64,
+        gained: Vec<crawl::Gain>,
+        untried: Vec<crawl::Untried>,
+    ) {
+        let slot = self.applying.remove(&ticket);
+        if let Some(slot) = slot {
+            self.slots.synced(slot, seq);
+        }
+        self.tell_copies(replica::Input::Applied(ticket, seq));
+        if let Some(slot) = slot {
+            self.place(slot);
+        }
+        // What comes for a slot that another holds is not this peer's to fetch.
+        let here = slot.is_some_and(|slot| self.serves(slot) || self.slots.of(slot).loading);
+        if here && !gained.is_empty() {
+            self.tell_crawl(crawl::Input::Merged(gained, untried));
+        }
+    }
+
+    /// Tells claims how far a copy is.
+    pub(super) fn place(&mut self, slot: Slot) {
+        let position = self.copies.position(slot);
+        let state = self.slots.of(slot);
+        if let Some(position) = position.filter(|at| state.position != Some(*at)) {
+            state.position = Some(position);
+            self.tell_claims(claim::Input::Position(slot, position));
+        }
+    }
+
+    /// Tells copies what part this peer has in a slot that another holds.
+    pub(super) fn part(&mut self, slot: Slot) {
+        let Some((mint, _)) = self.crawl.rights().claims.claim(slot) else { return };
+        let claim = mint.claim.clone();
+        if claim.holder == self.own {
+            return;
+        }
+        let owners = self.seen.owners(slot, self.config.claim.replicas);
+        let part = match () {
+            () if claim.keeps(&self.own) => Part::Member,
+            () if owners.contains(&self.own) && !self.leaving => Part::Learner,
+            () => Part::Released,
+        };
+        let state = self.slots.of(slot);
+        let nothing = part == Part::Released && state.part.is_none() && state.position.is_none();
+        if nothing || state.part == Some((part, claim.token)) {
+            return;
+        }
+        if state.part.replace((part, claim.token)).is_none() {
+            // An earlier process may have held it.
+            self.outbox.push(Effect::CloseSlot(slot));
+        }
+        self.tell_copies(match part {
+            Part::Member => replica::Input::Member(claim),
+            Part::Learner => replica::Input::Learn(claim),
+            Part::Released => replica::Input::Released(claim),
+        });
+    }
+
+    pub(super) fn held(&mut self, claim: Claim, from: Option<(PeerKey, replica::Position)>) {
+        let (slot, token) = (claim.slot, claim.token);
+        let state = self.slots.of(slot);
+        let before = state.held.replace(token);
+        (state.part, state.durable) = (None, 0);
+        if before.is_none() {
+            state.whole.clear();
+            state.learners.clear();
+        }
+        self.reroute(slot);
+        self.tell_copies(replica::Input::Holding(claim, from));
+        if self.serves(slot) {
+            self.tell_links(links::Input::Held(slot, token));
+        }
+    }
+
+    /// One peer more is to have a copy of a slot held here; copies are told of all that are to have one and do not count yet.
+    pub(super) fn copy(&mut self, slot: Slot, to: PeerKey) {
+        let owners = self.seen.owners(slot, self.config.claim.replicas);
+        let kept = self.crawl.rights().claims.claim(slot).map(|(mint, _)| mint.claim.set.clone());
+        let learners = &mut self.slots.of(slot).learners;
+        learners.retain(|peer| owners.contains(peer) && !kept.iter().flatten().any(|kept| kept == peer));
+        learners.insert(to);
+        let all = learners.iter().copied().collect();
+        self.tell_copies(replica::Input::Copy(slot, all));
+    }
+
+    pub(super) fn lost(&mut self, slot: Slot) {
+        let state = self.slots.of(slot);
+        (state.held, state.loading, state.drain, state.leased) = (None, false, None, None);
+        self.slots.draining.remove(&slot);
+        let land = self.crawl.rights();
+        land.draining.remove(&slot);
+        if land.open.remove(&slot) {
+            self.tell_crawl(crawl::Input::Lost(SlotSet::from([slot])));
+        }
+        self.outbox.push(Effect::CloseSlot(slot));
+        self.tell_links(links::Input::Lost(slot));
+        self.part(slot);
+        self.reroute(slot);
+    }
+
+    pub(super) fn drain(&mut self, slot: Slot) {
+        let Some(token) = self.slots.of(slot).held else { return };
+        self.slots.of(slot).drain = Some(Drain::default());
+        self.slots.draining.insert(slot);
+        self.crawl.rights().draining.insert(slot);
+        self.tell_stewards(steward::Input::Drain(slot, token));
+    }
+
+    pub(super) fn resume(&mut self, slot: Slot) {
+        self.slots.of(slot).drain = None;
+        self.slots.draining.remove(&slot);
+        self.crawl.rights().draining.remove(&slot);
+        self.crawl.rights().change();
+        self.tell_stewards(steward::Input::Resume(slot));
+    }
+
+    pub(super) fn caught_up(&mut self, slot: Slot, token: Token) {
+        self.place(slot);
+        if self.slots.of(slot).held != Some(token) {
+            return;
+        }
+        self.tell_claims(claim::Input::CaughtUp(slot));
+        if !self.serves(slot) && !std::mem::replace(&mut self.slots.of(slot).loading, true) {
+            self.outbox.push(Effect::LoadSlot(slot));
+        }
+    }
+
+    pub(super) fn slot_loaded(
+        &mut self,
+        slot: Slot,
+        hosts: Vec<crawl::StoredHost>,
+        untried: Vec<crawl::Untried>,
+    ) {
+        let state = self.slots.of(slot);
+        let loading = std::mem::replace(&mut state.loading, false);
+        let Some(token) = state.held.filter(|_| loading) else { return };
+        self.crawl.rights().open.insert(slot);
+        self.crawl.rights().change();
+        self.tell_crawl(crawl::Input::Gained(hosts, untried));
+        // Hosts of what came while it was read had their turn too early.
+        self.tell_crawl(crawl::Input::Granted(vec![Right::Slot(slot)]));
+        self.tell_links(links::Input::Held(slot, token));
+    }
+
+    /// Stewards are told of leases that were renewed.
+    pub(super) fn renew_offices(&mut self) {
+        for slot in self.slots.offices.clone() {
+            let lease = self.crawl.rights().claims.lease(slot, self.now).filter(|_| self.serves(slot));
+            let state = self.slots.of(slot);
+            if lease == state.leased {
+                continue;
+            }
+            state.leased = lease;
+            if let Some((token, until)) = lease {
+                self.tell_stewards(steward::Input::Lease { slot, token, until });
+            }
+        }
+    }
+
+    /// Tells claims of slots where nothing is left to do before they are handed over: the last page is written, and who is to
+    /// hold next has it, whether it seems to live or not, and every other live member of the set.
+    pub(super) fn finish_drains(&mut self) {
+        for slot in self.slots.draining.clone() {
+            let to = self.crawl.rights().claims.drains_to(slot);
+            let level = self.copies.is_level(slot, |peer| Some(*peer) == to || self.seen.is_live(peer));
+            let state = self.slots.of(slot);
+            let done = state.flights == 0 && state.numbered == state.synced && level;
+            let Some(drain) = state.drain.as_mut().filter(|drain| drain.windows && !drain.told) else {
+                continue;
+            };
+            if done {
+                drain.told = true;
+                self.tell_claims(claim::Input::Drained(slot));
+            }
+        }
+    }
+}
