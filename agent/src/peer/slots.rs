@@ -56,7 +56,7 @@ pub(super) struct Drain {
 /// All slots that something is known of.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    map: BTreeMap<Slot, State>,
+    map: BTreeMap<Slot, Box<State>>,
     /// Whose routes are wanted.
     pub interest: BTreeSet<Slot>,
     /// Whose leases stewards want.
@@ -83,7 +83,7 @@ impl Slots {
     }
 
     pub fn get(&self, slot: Slot) -> Option<&State> {
-        self.map.get(&slot)
+        self.map.get(&slot).map(Box::as_ref)
     }
 
     pub fn known(&self) -> Vec<Slot> {

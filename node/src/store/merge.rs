@@ -29,7 +29,9 @@ impl Writer {
     /// # Errors
     /// As [`Writer::write`].
     pub fn merge(&mut self, slot: Slot, items: &[Item], record: &Record) -> Result<(Written, Vec<Untried>)> {
-        self.itemize()?;
+        if !items.is_empty() {
+            self.itemize()?;
+        }
         let open = self.slots.get(slot).open;
         let merged = self.greater(slot, items)?;
         let mut untried: BTreeMap<CrawlId, u64> = BTreeMap::new();

@@ -8,12 +8,16 @@ use anthill_crawler::record::{HostRecord, QueueEntry, QueueItem, QueueKey};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, Slot, UrlId};
 use anthill_protocol::wire::{decode, encode};
-use rocksdb::WriteBatch;
+use rocksdb::{ReadOptions, WriteBatch};
+use std::collections::BTreeMap;
 
 /// Entries of one host's queue that `find_queued` reads at most; beyond, it says that it does not know.
 const FIND_LIMIT: usize = 200_000;
 /// Records stepped over to come to the next host, before its place is looked for: a step costs a tenth of that.
 const STEPS: usize = 12;
+
+/// Slots whose queues are looked into each for itself; those of more are gone over in one pass.
+const ONE_BY_ONE: usize = 8;
 
 /// A host that has entries, as a start finds it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -135,25 +139,48 @@ impl Store {
 
     /// Hosts that have entries, in order of keys.
     pub fn hosts_with_queues(&self) -> Result<Vec<QueuedHost>> {
-        self.hosts_with_queues_between(&[], None)
+        self.hosts_with_queues_between(&[], None, once_over())
     }
 
-    /// The same, of one slot.
-    pub fn hosts_with_queues_in(&self, slot: Slot) -> Result<Vec<QueuedHost>> {
-        let (from, to) = range_of(slot);
-        self.hosts_with_queues_between(&from, to.as_deref())
+    /// The same, by slot, of these, which are in order. A peer takes up thousands at once: then all queues are gone over once.
+    pub fn hosts_with_queues_in(&self, slots: &[Slot]) -> Result<BTreeMap<Slot, Vec<QueuedHost>>> {
+        let mut found: BTreeMap<Slot, Vec<QueuedHost>> = BTreeMap::new();
+        match slots {
+            [first, .., last] if slots.len() > ONE_BY_ONE => {
+                let (from, to) = (range_of(*first).0, range_of(*last).1);
+                for host in self.hosts_with_queues_between(&from, to.as_deref(), once_over())? {
+                    let slot = host.id.slot();
+                    if slots.binary_search(&slot).is_ok() {
+                        found.entry(slot).or_default().push(host);
+                    }
+                }
+            }
+            few => {
+                for slot in few {
+                    let (from, to) = range_of(*slot);
+                    let hosts = self.hosts_with_queues_between(&from, to.as_deref(), ReadOptions::default())?;
+                    found.insert(*slot, hosts);
+                }
+            }
+        }
+        Ok(found)
     }
 
-    fn hosts_with_queues_between(&self, from: &[u8], to: Option<&[u8]>) -> Result<Vec<QueuedHost>> {
+    fn hosts_with_queues_between(
+        &self,
+        from: &[u8],
+        to: Option<&[u8]>,
+        mut options: ReadOptions,
+    ) -> Result<Vec<QueuedHost>> {
         let mut records = self.range(Family::Hosts, &[], from).peekable();
-        let mut iterator = self.db.raw_iterator_cf_opt(self.cf(Family::Queue), once_over());
+        if let Some(to) = to {
+            options.set_iterate_upper_bound(to);
+        }
+        let mut iterator = self.db.raw_iterator_cf_opt(self.cf(Family::Queue), options);
         let mut hosts: Vec<QueuedHost> = Vec::new();
         let mut steps = 0;
         iterator.seek(from);
         while let (Some(k), Some(v)) = (iterator.key(), iterator.value()) {
-            if to.is_some_and(|to| k >= to) {
-                break;
-            }
             let host = key::read_block(k).map(|(host, level, _)| (host, level));
             match host {
                 Some((id, first_level)) if hosts.last().is_none_or(|last| last.id != id) => {

@@ -108,6 +108,19 @@ impl Store {
         self.commit(batch)
     }
 
+    /// Writes records of copies of which nothing else changed; not synced yet.
+    ///
+    /// # Errors
+    /// As all that writes.
+    pub fn put_copies<'a>(&self, records: impl Iterator<Item = &'a replica::Record>) -> Result<()> {
+        let mut batch = WriteBatch::default();
+        for record in records {
+            let key = key(Kind::Copy, &record.slot.number().to_be_bytes());
+            batch.put_cf(self.cf(Family::Swarm), key, encode(record));
+        }
+        self.commit(batch)
+    }
+
     /// Writes how far link logs are durable elsewhere; not synced yet.
     ///
     /// # Errors

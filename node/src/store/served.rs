@@ -82,7 +82,7 @@ impl Writer {
             closed.iter().try_for_each(|slot| self.build(*slot))?;
         }
         if closed.is_empty() {
-            return slots.iter().map(|slot| self.opened(*slot)).collect();
+            return self.opened(slots);
         }
         self.attempt(|writer, draft| {
             for slot in closed {
@@ -94,18 +94,20 @@ impl Writer {
             Ok(())
         })?;
         self.next_due = self.store.next_due()?;
-        slots.iter().map(|slot| self.opened(*slot)).collect()
+        self.opened(slots)
     }
 
-    fn opened(&self, slot: Slot) -> Result<Opened> {
-        let state = self.slots.get(slot);
-        let untried =
-            state.untried.iter().map(|&(crawl, count)| (crawl, slot, u64::try_from(count).unwrap_or(0)));
-        let hosts = match state.sums.queued {
-            0 => Vec::new(),
-            _ => self.store.hosts_with_queues_in(slot)?,
-        };
-        Ok(Opened { slot, hosts, untried: untried.collect() })
+    fn opened(&self, slots: &[Slot]) -> Result<Vec<Opened>> {
+        let mut queued: Vec<Slot> =
+            slots.iter().copied().filter(|slot| self.slots.get(*slot).sums.queued != 0).collect();
+        queued.sort_unstable();
+        let mut hosts = self.store.hosts_with_queues_in(&queued)?;
+        let opened = slots.iter().map(|&slot| {
+            let untried = self.slots.get(slot).untried.iter();
+            let untried = untried.map(|&(crawl, count)| (crawl, slot, u64::try_from(count).unwrap_or(0)));
+            Opened { slot, hosts: hosts.remove(&slot).unwrap_or_default(), untried: untried.collect() }
+        });
+        Ok(opened.collect())
     }
 
     /// When the first scheduled entry is due, as far as is known.

@@ -74,6 +74,8 @@ pub struct Unsynced {
     heads: BTreeMap<Slot, u64>,
     /// The last changes that are synced.
     synced: BTreeMap<Slot, u64>,
+    /// Records of copies to which no item comes: a peer takes up thousands of slots at once, and they share a write.
+    records: Vec<(replica::Ticket, Record)>,
 }
 
 impl Unsynced {
@@ -131,11 +133,39 @@ impl WriteThread {
         }
     }
 
+    /// Writes records that are gathered.
+    pub(super) fn put_copies(&mut self) {
+        let records = std::mem::take(&mut self.unsynced.records);
+        if records.is_empty() {
+            return;
+        }
+        let put = self.store.put_copies(records.iter().map(|(_, record)| record));
+        if let Err(error) = &put {
+            tracing::error!(%error, "records of copies could not be written");
+        }
+        for (ticket, record) in records {
+            let head = self.writer.slot(record.slot).head;
+            match put {
+                Ok(()) => {
+                    let done = Input::Applied(ticket, head, Vec::new(), Vec::new());
+                    self.unsynced.answers.push((done, Input::NotApplied(ticket)));
+                }
+                Err(_) => self.tell(Input::NotApplied(ticket)),
+            }
+        }
+    }
+
     pub(super) fn work(&mut self, work: Work) {
         // Nobody waits for it any more; what others keep they have.
         if self.shared.ending.load(Ordering::Relaxed) {
             return;
         }
+        if let Work::Apply { ticket, items, record, .. } = &work
+            && items.is_empty()
+        {
+            return self.unsynced.records.push((*ticket, record.clone()));
+        }
+        self.put_copies();
         match work {
             Work::Persist(ticket, changes) => match self.store.put_records(&changes) {
                 Ok(()) => self.unsynced.answers.push((Input::Persisted(ticket), Input::NotPersisted(ticket))),

@@ -143,9 +143,14 @@ impl WriteThread {
         for message in rest {
             match message {
                 ToWriter::Stop => return std::ops::ControlFlow::Break(()),
-                other => self.serve(other),
+                ToWriter::Swarm(work) => self.work(work),
+                other => {
+                    self.put_copies();
+                    self.serve(other);
+                }
             }
         }
+        self.put_copies();
         std::ops::ControlFlow::Continue(())
     }
 
@@ -255,8 +260,9 @@ impl WriteThread {
                 self.sync();
                 let _ = reply.send(());
             }
-            ToWriter::Swarm(work) => self.work(work),
-            ToWriter::Write(_) | ToWriter::Import(_) | ToWriter::Stop => unreachable!("taken by turn()"),
+            ToWriter::Write(_) | ToWriter::Import(_) | ToWriter::Swarm(_) | ToWriter::Stop => {
+                unreachable!("taken by turn()")
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ impl<K: Keys> State<K> {
         let Some(place) = self.places.get_mut(&slot) else { return };
         place.lead = None;
         out.push(Effect::Lost(slot));
-        place.record.given = Some(give);
+        place.record.given = Some(Box::new(give));
         place.given_at = Some(now);
         place.give_to = None;
         place.defer(After::Given(token));
@@ -36,7 +36,7 @@ impl<K: Keys> State<K> {
     pub(super) fn given(&mut self, now: Instant, slot: Slot, token: Token) {
         let Some(place) = self.places.get(&slot).filter(|p| p.record.token() == Some(token)) else { return };
         let Some((give, mint)) = place.record.given.clone().zip(place.record.mint.clone()) else { return };
-        self.say(give.body().to, Part::Handoff { give, mint });
+        self.say(give.body().to, Part::Handoff { give: *give, mint });
         let at = now + self.pause(slot);
         self.plan(slot, at);
     }
@@ -60,7 +60,7 @@ impl<K: Keys> State<K> {
         let Some(known) = record.known() else { return };
         let (set, root) = (known.claim.set.clone(), known.root);
         let claim = Claim { slot, token: next, holder: self.me, set };
-        self.mint(now, Mint { claim, base: None, root, how: How::Handed(give) });
+        self.mint(now, Mint { claim, base: None, root, how: How::Handed(Box::new(give)) });
         let at = now + self.pause(slot);
         self.plan(slot, at);
     }

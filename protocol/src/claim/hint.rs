@@ -39,7 +39,7 @@ impl<K: Keys> State<K> {
                 let hint = self.hints.entry(slot).or_insert(token);
                 *hint = token.max(*hint);
                 let older = |place: &Place| place.record.token().is_some_and(|known| known < token);
-                if self.places.get(&slot).is_some_and(older) {
+                if self.places.get(&slot).is_some_and(|place| older(place)) {
                     self.say(from, Part::Ask(slot));
                 }
             }

@@ -18,7 +18,7 @@ impl<K: Keys> State<K> {
             return;
         };
         if let Some(lead) = &mut place.lead {
-            lead.accepted.insert(me);
+            lead.accept(me);
             lead.ack(me, now);
         }
         self.propose(now, slot);
@@ -61,7 +61,7 @@ impl<K: Keys> State<K> {
             return;
         };
         let Some(lead) = &mut place.lead else { return };
-        lead.accepted.insert(from);
+        lead.accept(from);
         if let Some(sent) = sent {
             lead.ack(from, sent);
         }

@@ -78,7 +78,7 @@ impl<K: Keys> State<K> {
         if place.record.token() > Some(token) {
             return Ok(());
         }
-        check(&mint, place.record.known(), place.record.given.as_ref(), &self.keys)?;
+        check(&mint, place.record.known(), place.record.given.as_deref(), &self.keys)?;
         // A claim of this peer's own that it does not remember is one of an earlier life of its key.
         place.record.mint = Some(mint);
         place.record.established = established;
@@ -196,7 +196,7 @@ impl<K: Keys> State<K> {
         if wait.is_some() {
             // Checked first, so that nobody learns by it what it could not show. Who has the lease still renews a claim that
             // another line has overtaken, or it would be over: it must hear of that to let go.
-            check(&mint, place.record.known(), place.record.given.as_ref(), &self.keys)?;
+            check(&mint, place.record.known(), place.record.given.as_deref(), &self.keys)?;
             let lessee = place.lease.map(|(to, _)| to);
             self.refuse(from, slot, token, wait, Some(token));
             match lessee {

@@ -43,7 +43,7 @@ fn one_of_each() -> Vec<Message> {
         Part::Settled { slot, counter },
         Part::Handoff { give: give(), mint: mint(How::Founded) },
         Part::Ask(slot),
-        Part::Moved(mint(How::Handed(give()))),
+        Part::Moved(mint(How::Handed(Box::new(give())))),
     ];
     vec![
         Message::Parts(parts),
@@ -62,8 +62,12 @@ fn every_message_is_read_as_it_was_written() {
 
 #[test]
 fn a_record_is_read_as_it_was_written() {
-    let record =
-        Record { promised: None, mint: Some(mint(How::Forced)), established: true, given: Some(give()) };
+    let record = Record {
+        promised: None,
+        mint: Some(mint(How::Forced)),
+        established: true,
+        given: Some(Box::new(give())),
+    };
     assert_eq!(decode::<Record>(&encode(&record)), Ok(record));
 }
 

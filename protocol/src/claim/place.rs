@@ -79,9 +79,9 @@ pub(super) struct Lead {
     /// Majorities have it on disk.
     pub established: bool,
     /// Who has it on disk.
-    pub accepted: BTreeSet<PeerKey>,
+    pub accepted: Vec<PeerKey>,
     /// When each was last asked in vain or not: the sending of what it acknowledged.
-    pub acks: BTreeMap<PeerKey, Instant>,
+    pub acks: Vec<(PeerKey, Instant)>,
     /// Until when permits of the own claim before may be used, while this one is not established.
     pub before: Option<(Token, Instant)>,
     /// No permits: the slot is to go there.
@@ -113,15 +113,25 @@ impl Lead {
     /// Until when a majority of the set protects the holder; nothing if one never did.
     pub fn protected_until(&self, mint: &Mint, config: &Config) -> Option<Instant> {
         let set = &mint.claim.set;
-        let mut times: Vec<Instant> = set.iter().filter_map(|peer| self.acks.get(peer)).copied().collect();
+        let mut times: Vec<Instant> =
+            self.acks.iter().filter(|(peer, _)| set.contains(peer)).map(|(_, at)| *at).collect();
         times.sort_unstable_by(|a, b| b.cmp(a));
         times.get(set.len() / 2).map(|&oldest| oldest + config.lease)
     }
 
     /// A member acknowledged what was sent at `at`.
     pub fn ack(&mut self, peer: PeerKey, at: Instant) {
-        let known = self.acks.entry(peer).or_insert(at);
-        *known = at.max(*known);
+        match self.acks.iter_mut().find(|(known, _)| *known == peer) {
+            Some((_, known)) => *known = at.max(*known),
+            None => self.acks.push((peer, at)),
+        }
+    }
+
+    /// It has the claim on disk.
+    pub fn accept(&mut self, peer: PeerKey) {
+        if !self.accepted.contains(&peer) {
+            self.accepted.push(peer);
+        }
     }
 }
 

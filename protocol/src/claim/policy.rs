@@ -283,7 +283,7 @@ impl<K: Keys> State<K> {
         let known = self.places.get(&slot).and_then(|place| place.record.token());
         let hint = self.hints.get(&slot).copied();
         let keeps = |place: &Place| place.record.known().is_some_and(|mint| mint.claim.keeps(&me));
-        let keeps = self.places.get(&slot).is_some_and(keeps);
+        let keeps = self.places.get(&slot).is_some_and(|place| keeps(place));
         let live = |token: Option<Token>| {
             token.is_some_and(|token| token.minter != me && view.is_live(&token.minter))
         };

@@ -74,7 +74,7 @@ pub enum How {
     /// By the holder, with another set, in place of the claim of this token.
     Changed(Token),
     /// Given by the holder before.
-    Handed(Signed<Give>),
+    Handed(Box<Signed<Give>>),
     /// Taken when the holder was gone: granted by majorities of its `set` and, if named, its `base`.
     Granted(Vec<Signed<Grant>>),
     /// Taken by force, with nobody's leave.
@@ -222,7 +222,7 @@ pub fn check(
     let forged = |_| Fault::Forged;
     mint.verify(keys).map_err(forged)?;
     match &body.how {
-        How::Handed(give) if own == Some(give) => {}
+        How::Handed(give) if own == Some(&**give) => {}
         How::Handed(give) => drop(give.verify(keys).map_err(forged)?),
         How::Granted(grants) => {
             for grant in grants {

@@ -17,7 +17,7 @@ pub struct Record {
     /// Majorities have acknowledged it: the set before it counts no more.
     pub established: bool,
     /// Given away by this peer, which holds no more by that claim.
-    pub given: Option<Signed<Give>>,
+    pub given: Option<Box<Signed<Give>>>,
 }
 
 impl Versioned for Record {

@@ -82,7 +82,7 @@ impl<K: Keys> State<K> {
             let Some((lead, mint)) = place.lead.as_mut().zip(place.record.mint.as_ref()) else { continue };
             if refused.binary_search(&slot).is_err() {
                 lead.ack(from, sent);
-                lead.accepted.insert(from);
+                lead.accept(from);
             } else {
                 let mint = mint.clone();
                 let round = self.round(now);

@@ -42,7 +42,7 @@ impl<K: Keys> State<K> {
     pub fn holds(&self, slot: Slot) -> bool {
         let led =
             |place: &Place| place.is_own(&self.me) && place.lead.as_ref().is_some_and(|l| l.established);
-        self.places.get(&slot).is_some_and(led)
+        self.places.get(&slot).is_some_and(|place| led(place))
     }
 
     /// Whether a set or a holding is being changed by this peer.

@@ -31,7 +31,8 @@ pub struct State<K> {
     pub(super) primary: (bool, Instant),
     /// No lease before: another component may have had some.
     pub(super) back_at: Instant,
-    pub(super) places: BTreeMap<Slot, Place>,
+    /// In boxes: there are thousands, found in order, and a tree keeps room for as many more.
+    pub(super) places: BTreeMap<Slot, Box<Place>>,
     /// Who is said to hold what, by whoever says it of itself.
     pub(super) hints: BTreeMap<Slot, Token>,
     agenda: BTreeSet<(Instant, Slot)>,
@@ -72,7 +73,7 @@ impl<K: Keys> State<K> {
             // What was acknowledged last is what was promised last: a promise ends every lease before it.
             let lease = record.promised.map(|last| (last.minter, now + config.kept()));
             let synced = (record.promised, record.token());
-            places.insert(slot, Place { record, synced, lease, ..Place::default() });
+            places.insert(slot, Box::new(Place { record, synced, lease, ..Place::default() }));
         }
         let found = founder && places.is_empty();
         let (next_round, number) = (rng.next_u64() >> 1, rng.next_u64());
@@ -133,7 +134,7 @@ impl<K: Keys> State<K> {
             // What was established was told to all; who has not got it refuses the next renewal, and gets it then.
             let established = place.record.established;
             let set = place.record.known().filter(|_| established).map(|mint| mint.claim.set.clone());
-            let accepted = set.unwrap_or_else(|| vec![me]).into_iter().collect();
+            let accepted = set.unwrap_or_else(|| vec![me]);
             place.lead = Some(Lead { established, accepted, ..Lead::default() });
             self.resumed.push(slot);
         }

@@ -2,7 +2,7 @@
 
 use super::io::{Effect, Ticket};
 use super::message::Message;
-use super::place::{After, Lead, Place};
+use super::place::{After, Lead};
 use super::proof::Mint;
 use super::state::State;
 use crate::key::Slot;
@@ -88,7 +88,7 @@ impl<K: Keys> State<K> {
         if place.unsaved {
             self.dirty.insert(slot);
         }
-        let place_is_durable = self.places.get(&slot).is_some_and(Place::is_durable);
+        let place_is_durable = self.places.get(&slot).is_some_and(|place| place.is_durable());
         if place_is_durable && !self.dirty.contains(&slot) {
             self.saved(now, slot, out);
         }

@@ -77,7 +77,8 @@ impl Table {
     /// before stay.
     pub fn set_keepers(&mut self, slot: Slot, order: &[PeerKey]) {
         let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { return };
-        let before = std::mem::take(&mut row.keepers);
+        // Exactly as many as there are: there are thousands of rows.
+        let before = std::mem::replace(&mut row.keepers, Vec::with_capacity(order.len().min(MAX_OWNERS)));
         for &peer in order.iter().take(MAX_OWNERS) {
             if !row.keepers.iter().any(|keeper| keeper.peer == peer) {
                 let manifest =

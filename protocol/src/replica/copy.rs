@@ -120,7 +120,7 @@ pub(super) struct Copy {
     /// The last change of our store that is synced.
     pub head: u64,
     /// The write under way. One at a time: were a later one written after an earlier one failed, the position would be a lie.
-    pub writing: Option<(Ticket, Write)>,
+    pub writing: Option<Box<(Ticket, Write)>>,
     /// The next one.
     pub next: Write,
     /// The position when all that is to be written is.

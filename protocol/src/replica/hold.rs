@@ -187,7 +187,8 @@ impl<K: Keys> State<K> {
 
     /// The next slots held here are compared with their members' copies.
     pub(super) fn compare(&mut self) {
-        let held = |copy: &super::copy::Copy| matches!(&copy.role, Role::Holder(held) if held.ready);
+        // Where there is nobody to compare with nothing is read.
+        let held = |copy: &super::copy::Copy| matches!(&copy.role, Role::Holder(held) if held.ready && !held.followers.is_empty());
         let all = self.copies.iter().filter(|(_, copy)| held(copy)).map(|(slot, _)| *slot);
         let all: Vec<Slot> = all.collect();
         let from = all.partition_point(|slot| Some(*slot) <= self.compared);

@@ -52,7 +52,7 @@ pub struct State<K> {
     pub(super) rng: ChaCha8Rng,
     pub(super) now: Instant,
     pub(super) out: Vec<Effect>,
-    pub(super) copies: BTreeMap<Slot, Copy>,
+    pub(super) copies: BTreeMap<Slot, Box<Copy>>,
     pub(super) links: BTreeMap<PeerKey, Link>,
     pub(super) timers: BTreeSet<(Instant, Timer)>,
     pub(super) view: Option<Arc<View>>,
@@ -90,8 +90,10 @@ impl<K: Keys> State<K> {
         now: Instant,
         stored: impl IntoIterator<Item = (Record, u64)>,
     ) -> State<K> {
-        let copies =
-            stored.into_iter().map(|(record, seq)| (record.slot, Copy::stored(record, seq))).collect();
+        let copies = stored
+            .into_iter()
+            .map(|(record, seq)| (record.slot, Box::new(Copy::stored(record, seq))))
+            .collect();
         let rate = Rate::new(config.bytes_per_s, now);
         let mut state = State {
             config,
@@ -173,7 +175,7 @@ impl<K: Keys> State<K> {
             Role::Released(release) if release.is_offered() => true,
             _ => copy.held.is_none_or(|held| copy.position.is_some_and(|at| at.token > held)),
         };
-        self.copies.values().all(merged)
+        self.copies.values().all(|copy| merged(copy))
     }
 
     /// Whether the members of a slot held here that are `live` have all that is synced here.
@@ -243,7 +245,7 @@ impl<K: Keys> State<K> {
     /// The copy of a slot, an empty one if there is none.
     pub(super) fn copy(&mut self, slot: Slot) -> &mut Copy {
         let rng = &mut self.rng;
-        self.copies.entry(slot).or_insert_with(|| Copy::new(rng.next_u64()))
+        self.copies.entry(slot).or_insert_with(|| Box::new(Copy::new(rng.next_u64())))
     }
 
     pub(super) fn misbehaved(&mut self, peer: PeerKey, fault: Fault) {

@@ -40,7 +40,7 @@ impl<K: Keys> State<K> {
         let mut write = std::mem::take(&mut copy.next);
         let items = std::mem::take(&mut write.items);
         let record = copy.record(slot, &write);
-        copy.writing = Some((ticket, write));
+        copy.writing = Some(Box::new((ticket, write)));
         self.last_ticket += 1;
         self.tickets.insert(ticket, slot);
         self.out.push(Effect::Apply { ticket, slot, items, record });
@@ -50,7 +50,8 @@ impl<K: Keys> State<K> {
     pub(super) fn applied(&mut self, ticket: Ticket, seq: Option<u64>) {
         let Some(slot) = self.tickets.remove(&ticket) else { return };
         let Some(copy) = self.copies.get_mut(&slot) else { return };
-        let Some((_, write)) = copy.writing.take_if(|(writing, _)| *writing == ticket) else { return };
+        let Some(writing) = copy.writing.take_if(|writing| writing.0 == ticket) else { return };
+        let (_, write) = *writing;
         self.applying -= write.bytes;
         let mut failed = Vec::new();
         match seq {
@@ -106,7 +107,7 @@ impl<K: Keys> State<K> {
         let Some(copy) = self.copies.get_mut(&slot) else { return };
         let write = Write { then: vec![Then::Deleted], ..Write::default() };
         (copy.position, copy.held, copy.received, copy.digest) = (None, None, None, None);
-        (copy.head, copy.log, copy.writing) = (0, log, Some((ticket, write)));
+        (copy.head, copy.log, copy.writing) = (0, log, Some(Box::new((ticket, write))));
         self.tickets.insert(ticket, slot);
         self.out.push(Effect::Delete { ticket, slot });
     }

@@ -26,7 +26,7 @@ pub(super) struct Outbox {
     config: Config,
     rng: ChaCha8Rng,
     session: u64,
-    slots: BTreeMap<Slot, Outgoing>,
+    slots: BTreeMap<Slot, Box<Outgoing>>,
     lanes: BTreeMap<PeerKey, Lane>,
     timers: BTreeSet<(Instant, Timer)>,
     /// Bytes of all windows in use.

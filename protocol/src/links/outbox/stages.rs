@@ -13,11 +13,9 @@ const MAX_DOUBLINGS: u32 = 16;
 
 impl Outbox {
     pub(super) fn slot(&mut self, slot: Slot) -> &mut Outgoing {
-        self.slots.entry(slot).or_insert_with(|| Outgoing {
-            backlog: Backlog::empty(),
-            route: None,
-            stage: Stage::Idle,
-            failures: 0,
+        self.slots.entry(slot).or_insert_with(|| {
+            let backlog = Backlog::empty();
+            Box::new(Outgoing { backlog, route: None, stage: Stage::Idle, failures: 0 })
         })
     }
 
