@@ -132,7 +132,7 @@ impl Swarm {
                     let all = self.peers.keys().copied().collect();
                     self.inbox.push_back((to, Input::Whole(slot, all)));
                 }
-                Effect::Drain(slot) => self.inbox.push_back((to, Input::Drained(slot))),
+                Effect::Drain(slot) => self.inbox.push_back((to, Input::Drained(vec![slot]))),
                 Effect::Held { claim, from: Some(_) } => {
                     self.inbox.push_back((to, Input::CaughtUp(claim.slot)));
                 }

@@ -9,6 +9,13 @@ use anthill_protocol::claim::{self, Claim, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::{links, replica, steward};
+use std::ops::Bound;
+use std::time::Duration;
+
+/// What lets slots be handed over is gathered so long: they share a write and messages.
+const DRAINS_GATHER: Duration = Duration::from_millis(10);
+/// Slots looked at in one go.
+const DRAINS_AT_ONCE: usize = 1_024;
 
 impl<K: Keys + Clone> Peer<K> {
     /// Tells each part what the others found on disk: first claims how far copies are, as they go by that when they take up
@@ -184,10 +191,30 @@ impl<K: Keys + Clone> Peer<K> {
         }
     }
 
+    /// Slots that are handed over are looked at together: a peer that leaves, or the first of a swarm, has thousands.
+    pub(super) fn look_at_drains(&mut self) {
+        let now = self.now;
+        let slots = &mut self.slots;
+        if slots.draining.is_empty() {
+            slots.drains_at = None;
+            return;
+        }
+        if *slots.drains_at.get_or_insert(now + DRAINS_GATHER) > now {
+            return;
+        }
+        let first = slots.drains_after.map_or(Bound::Unbounded, Bound::Excluded);
+        let these: Vec<Slot> =
+            slots.draining.range((first, Bound::Unbounded)).take(DRAINS_AT_ONCE).copied().collect();
+        slots.drains_after = these.last().copied().filter(|_| these.len() == DRAINS_AT_ONCE);
+        slots.drains_at = slots.drains_after.map(|_| now + DRAINS_GATHER);
+        self.finish_drains(these);
+    }
+
     /// Tells claims of slots where nothing is left to do before they are handed over: the last page is written, and who is to
     /// hold next has it, whether it seems to live or not, and every other live member of the set.
-    pub(super) fn finish_drains(&mut self) {
-        for slot in self.slots.draining.clone() {
+    fn finish_drains(&mut self, slots: Vec<Slot>) {
+        let mut drained = Vec::new();
+        for slot in slots {
             let to = self.crawl.rights().claims.drains_to(slot);
             let level = self.copies.is_level(slot, |peer| Some(*peer) == to || self.seen.is_live(peer));
             let state = self.slots.of(slot);
@@ -197,8 +224,11 @@ impl<K: Keys + Clone> Peer<K> {
             };
             if done {
                 drain.told = true;
-                self.tell_claims(claim::Input::Drained(slot));
+                drained.push(slot);
             }
+        }
+        if !drained.is_empty() {
+            self.tell_claims(claim::Input::Drained(drained));
         }
     }
 }

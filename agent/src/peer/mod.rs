@@ -301,6 +301,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.census.deadline(),
             self.excluded.deadline(),
             self.unwritten.deadline(),
+            self.slots.drains_at,
         ]
         .into_iter()
         .flatten()

@@ -1,5 +1,6 @@
 //! What the parts were last told of each slot, and what is under way there.
 
+use anthill_crawler::time::Instant;
 use anthill_protocol::claim::Token;
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
@@ -41,7 +42,7 @@ pub(super) struct State {
     /// The route last told to links and windows.
     pub route: Option<(PeerKey, Token)>,
     /// The lease last told to stewards.
-    pub leased: Option<(Token, anthill_crawler::time::Instant)>,
+    pub leased: Option<(Token, Instant)>,
 }
 
 /// A slot that is being handed over.
@@ -63,6 +64,9 @@ pub(super) struct Slots {
     pub offices: BTreeSet<Slot>,
     /// Those being handed over.
     pub draining: BTreeSet<Slot>,
+    /// When those are looked at, once something has happened; and after which of them the next look begins.
+    pub drains_at: Option<Instant>,
+    pub drains_after: Option<Slot>,
 }
 
 impl Slots {

@@ -368,7 +368,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.tell_stewards(steward::Input::Want { address, delay, wanted: 1 });
         }
         self.renew_offices();
-        self.finish_drains();
+        self.look_at_drains();
         self.rebind();
         let changes = self.unwritten.take(now);
         if !changes.is_empty() {

@@ -158,7 +158,8 @@ impl Store {
             few => {
                 for slot in few {
                     let (from, to) = range_of(*slot);
-                    let hosts = self.hosts_with_queues_between(&from, to.as_deref(), ReadOptions::default())?;
+                    let hosts =
+                        self.hosts_with_queues_between(&from, to.as_deref(), ReadOptions::default())?;
                     found.insert(*slot, hosts);
                 }
             }

@@ -104,7 +104,7 @@ pub enum Input {
     /// These peers have a whole copy.
     Whole(Slot, BTreeSet<PeerKey>),
     /// No permit is left there: the last has ended, or its time has passed.
-    Drained(Slot),
+    Drained(Vec<Slot>),
     /// The operator gives a slot to a member of its set. It comes back when the view still says so.
     Give(Slot, PeerKey),
     /// Hand over everything.

@@ -57,6 +57,8 @@ pub(super) struct Place {
     pub orphan_since: Option<Instant>,
     /// Since when a live peer holds, as far as is known, what this one should; or when it was last asked whether it does.
     pub waits_since: Option<Instant>,
+    /// When somebody was last asked whose a later token is.
+    pub asked_at: Option<Instant>,
     /// The operator's word.
     pub give_to: Option<PeerKey>,
     /// Since when a handoff is under way.

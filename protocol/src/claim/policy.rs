@@ -234,6 +234,9 @@ impl<K: Keys> State<K> {
         for &to in missing.iter().filter(|peer| view.is_live(peer)) {
             if !place.whole.contains(&to) && place.copying.insert(to) {
                 out.push(Effect::Copy { slot, to });
+                // It hears of it from its holder before it is asked how far its copy is.
+                let known = place.shown(&me).cloned();
+                self.outbox.entry(to).or_default().extend(known.map(Part::Moved));
             }
         }
         let mut target: BTreeSet<PeerKey> = set.iter().copied().collect();

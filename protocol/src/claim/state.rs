@@ -178,7 +178,7 @@ impl<K: Keys> State<K> {
                 self.known(slot, |place| place.whole = peers);
                 self.plan(slot, now);
             }
-            Input::Drained(slot) => self.drained(now, slot, out),
+            Input::Drained(slots) => slots.into_iter().for_each(|slot| self.drained(now, slot, out)),
             Input::Give(slot, peer) => {
                 self.known(slot, |place| place.give_to = Some(peer));
                 self.plan(slot, now);
@@ -210,7 +210,11 @@ impl<K: Keys> State<K> {
         if !self.is_slot(slot) || known >= Some(token) {
             return;
         }
-        self.say(token.minter, Part::Ask(slot));
+        let place = self.places.entry(slot).or_default();
+        if place.asked_at.is_none_or(|at| now >= at + self.config.retry) {
+            place.asked_at = Some(now);
+            self.say(token.minter, Part::Ask(slot));
+        }
         let within = known.is_some_and(|known| token.counter < known.counter + FORCE_JUMP / 2);
         let own = self.places.get_mut(&slot).filter(|place| within && place.is_own(&me));
         if let Some(lead) = own.and_then(|place| place.lead.as_mut()).filter(|lead| lead.established) {

@@ -116,7 +116,7 @@ impl Swarm {
                     let all = self.peers.keys().copied().collect();
                     self.inbox.push_back((to, Input::Whole(slot, all)));
                 }
-                Effect::Drain(slot) => self.inbox.push_back((to, Input::Drained(slot))),
+                Effect::Drain(slot) => self.inbox.push_back((to, Input::Drained(vec![slot]))),
                 Effect::Misbehaved(peer, fault) => panic!("{to} says {peer} misbehaved: {fault}"),
                 _ => {}
             }

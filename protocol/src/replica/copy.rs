@@ -176,6 +176,12 @@ impl Copy {
         }
     }
 
+    /// Whether there is nothing here, nor on its way.
+    pub fn is_blank(&self) -> bool {
+        let nothing = self.head == 0 && self.received.is_none_or(|at| at.seq == 0);
+        nothing && self.writing.is_none() && self.next.is_empty() && self.session.is_none()
+    }
+
     /// Learns of a token; false if a higher one is known.
     pub fn knows(&mut self, token: Token) -> bool {
         let current = self.fence.is_none_or(|fence| fence <= token);

@@ -107,7 +107,14 @@ impl<K: Keys> State<K> {
         }
         let copy = self.copy(slot);
         let Append { log, after, upto, lifts, mut items } = append;
-        let Some(at) = copy.received.filter(|at| at.log == log && after <= at.seq) else {
+        let nothing = Position { token, seq: 0, log };
+        let blank = copy.is_blank() && lifts && after == 0;
+        let at = copy.received.filter(|at| at.log == log && after <= at.seq);
+        let Some(at) = at.or(blank.then_some(nothing)) else {
+            // Something is here of which nobody knows what it is worth.
+            if lifts && after == 0 && upto == 0 {
+                return self.wish(slot, peer, Purpose::Reconcile { token });
+            }
             // Everything that was on its way behind the gap would be answered the same: once is enough.
             if copy.gap != Some((token, copy.received)) {
                 copy.gap = Some((token, copy.received));

@@ -245,6 +245,31 @@ fn alone_all_is_durable_at_once_and_of_two_when_both_have_it() {
 }
 
 #[test]
+fn where_nobody_has_anything_nothing_is_read_or_compared() {
+    let mut net = Net::of(2);
+    net.claim(&claim(1, 1, &[1, 2]));
+    net.run(1);
+    let whole = |net: &Net| net.peers[&peer(2)].0.manifest(slot()).is_some_and(|copy| copy.whole);
+    assert!(whole(&net), "a copy of nothing is whole");
+    assert!(!net.has(|effect| matches!(effect, Effect::Read(..))));
+    net.write(1, 0..5, 10);
+    net.run(1);
+    assert_eq!((net.durable(), net.items(2)), (5, 5), "and goes on from there");
+}
+
+#[test]
+fn who_has_something_of_a_slot_that_is_empty_at_its_holder_gives_it() {
+    let mut net = Net::of(2);
+    net.write(2, 0..3, 10);
+    net.claim(&claim(1, 1, &[1, 2]));
+    net.run(5);
+    assert_eq!((net.items(1), net.items(2)), (3, 3));
+    net.write(1, 3..5, 10);
+    net.run(5);
+    assert_eq!((net.durable(), net.items(2)), (5, 5));
+}
+
+#[test]
 fn of_three_one_may_be_slow_or_full() {
     let mut net = Net::of(3);
     net.claim(&claim(1, 1, &[1, 2, 3]));

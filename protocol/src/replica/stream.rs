@@ -90,6 +90,11 @@ impl<K: Keys> State<K> {
                 (follower.acked, follower.sent) = (there.seq, there.seq);
                 (follower.lifted, follower.told) = (there.token == token, there.token == token);
             }
+            // Neither has anything: most slots of a young swarm. A word is enough, and who has something says where it is again.
+            there if head == 0 && there.is_none_or(|there| there.seq == 0) => {
+                (follower.state, follower.tries) = (Following::Streaming, 0);
+                (follower.acked, follower.sent, follower.lifted, follower.told) = (0, 0, false, false);
+            }
             _ => follower.state = Following::Fetching,
         }
         let fetching = follower.state == Following::Fetching;

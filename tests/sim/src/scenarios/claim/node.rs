@@ -206,7 +206,7 @@ impl Peer {
         for slot in draining {
             let empty = self.permits.iter().all(|permit| permit.slot != slot);
             if empty || self.variant == Variant::DoesNotDrain {
-                self.feed(ctx, Input::Drained(slot));
+                self.feed(ctx, Input::Drained(vec![slot]));
             } else {
                 self.draining.push(slot);
             }
