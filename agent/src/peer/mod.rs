@@ -358,6 +358,17 @@ impl<K: Keys + Clone> Peer<K> {
         self.crawl.rights_ref().open.contains(&slot)
     }
 
+    /// What this peer is doing about a slot, for logs and failed simulations.
+    pub fn describe(&self, slot: Slot) -> String {
+        let land = self.crawl.rights_ref();
+        format!(
+            "{:?}; copy {:?}; {}",
+            self.slots.get(slot),
+            self.copies.manifest(slot),
+            land.claims.describe(slot)
+        )
+    }
+
     /// Whether it takes part in the swarm: it neither left nor found a twin.
     pub fn takes_part(&self) -> bool {
         self.view.takes_part()

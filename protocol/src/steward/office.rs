@@ -200,7 +200,6 @@ impl Office {
                 self.left(&from);
             }
             self.look(now, address, send);
-            self.drained(now, address.slot(), send);
         }
     }
 
@@ -233,7 +232,6 @@ impl Office {
                 front.timer = None;
             }
             self.look(now, address, send);
-            self.drained(now, address.slot(), send);
         }
         if let Shared::Yes(last) = self.shared
             && self.asks.keys().all(|peer| *peer == self.own)
@@ -288,7 +286,8 @@ impl Office {
         self.of_slot(slot).into_iter().for_each(|address| self.look(now, address, send));
     }
 
-    /// Lets the turn at an address go on, if it can, and sets its timer.
+    /// Lets the turn at an address go on, if it can, and sets its timer. Whoever looks may be the first to see that the last window of
+    /// a slot that is handed over has ended.
     fn look(&mut self, now: Instant, address: AddressKey, send: &mut Outgoing) {
         let slot = address.slot();
         let (config, forget) = (&self.config, self.config.forget);
@@ -339,10 +338,14 @@ impl Office {
         if self.fronts.get(&address).is_some_and(Front::waits) {
             self.need(now, slot, send);
         }
+        self.drained(now, slot, send);
     }
 
     /// Says so when the last window of a slot that is handed over has ended.
     fn drained(&mut self, now: Instant, slot: Slot, send: &mut Outgoing) {
+        if !self.draining.contains_key(&slot) {
+            return;
+        }
         let open =
             |address: &AddressKey| self.fronts.get(address).is_some_and(|f| f.open_until(now).is_some());
         let is_over = self.quarantine <= now && !self.of_slot(slot).iter().any(open);

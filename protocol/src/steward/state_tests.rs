@@ -213,6 +213,21 @@ fn a_slot_that_is_handed_over_is_drained_and_stays_so() {
 }
 
 #[test]
+fn who_looks_at_an_address_for_another_reason_sees_that_its_slot_is_drained() {
+    let (mut steward, _) = two();
+    steward.want();
+    assert!(steward.open().is_some());
+    steward.tell(Input::Drain(slot(), token(1)));
+    // It was asked before it came to look at the time.
+    steward.now = steward.now + 9 * S;
+    assert!(
+        steward
+            .tell(Input::Lease { slot: slot(), token: token(1), until: steward.now + S })
+            .contains(&Effect::Drained(slot()))
+    );
+}
+
+#[test]
 fn who_starts_again_does_not_call_a_slot_drained_before_windows_that_it_does_not_know_have_ended() {
     let mut again = Peer::new(1, true);
     again.lease(1);

@@ -130,7 +130,18 @@ impl Check<Machine> for AllFetched {
                 let known = machine.node.and_then(|node| node.peer().crawl().host_view(page.host));
                 let waits: Vec<_> = machine.node.iter().flat_map(|node| node.peer().missing()).collect();
                 let crawls: Vec<_> = machine.node.iter().map(|node| node.crawl_key()).collect();
-                (holder, format!("{stored}; {known:?}; waits for {waits:?}; knows {crawls:?}"), page.url)
+                let own = anthill_agent::rights::Right::Slot(slot);
+                let wanted = waits.iter().copied().chain([own]).filter_map(|right| match right {
+                    anthill_agent::rights::Right::Slot(slot) => Some(slot),
+                    anthill_agent::rights::Right::Address(address) => {
+                        Some(anthill_protocol::steward::AddressKey::of(address).slot())
+                    }
+                });
+                let slots: Vec<_> = wanted
+                    .flat_map(|slot| running(view).map(move |(id, node)| (id, node.peer().describe(slot))))
+                    .collect();
+                let what = format!("{stored}; {known:?}; waits for {waits:?}; knows {crawls:?}; {slots:?}");
+                (holder, what, page.url)
             }));
         }
         match missing.first() {
