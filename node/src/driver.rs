@@ -31,6 +31,8 @@ use std::time::Duration;
 
 /// Inputs handled before effects are carried out: makes batches of what comes together.
 const BATCH: usize = 256;
+/// Effects that are carried out though more inputs wait: thousands of slots are taken up at once.
+const ACTED: usize = 4_096;
 /// Longest sleep: the agent is told the time at least so often, and rates are sampled.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -189,6 +191,9 @@ impl Driver {
                     {
                         if self.take(message, &mut outbox).is_break() {
                             return;
+                        }
+                        if outbox.len() >= ACTED {
+                            self.act(&mut outbox);
                         }
                     }
                 }

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// Slots looked at in one call; the rest follows at once in the next.
 const MAX_AT_ONCE: usize = 4_096;
+/// Slots founded together; the next when these are on disk. All at once would need, for a moment, more memory than they do for good.
+const FOUNDED_AT_ONCE: usize = 1_024;
 
 /// One peer's side of who may fetch.
 #[derive(Debug)]
@@ -53,10 +55,13 @@ pub struct State<K> {
     pub(super) forced: u64,
     /// Held by an earlier process of this peer, and not told yet.
     resumed: Vec<Slot>,
+    /// What is still to be founded, the last first, and the number of the founding.
+    unfounded: (Vec<Slot>, u64),
 }
 
 impl<K: Keys> State<K> {
-    /// A peer that knows what it wrote down. A `founder` without records claims every slot; nobody else may be one.
+    /// A peer that knows what it wrote down. A `founder` without records claims every slot; nobody else may be one. One that was
+    /// stopped meanwhile goes on.
     ///
     /// As a member it grants no successor for a lease: it does not know when it last acknowledged.
     pub fn new(
@@ -75,7 +80,12 @@ impl<K: Keys> State<K> {
             let synced = (record.promised, record.token());
             places.insert(slot, Box::new(Place { record, synced, lease, ..Place::default() }));
         }
-        let found = founder && places.is_empty();
+        let founded = |place: &Place| {
+            place.is_own(&me) && place.record.known().is_some_and(|mint| mint.how == How::Founded)
+        };
+        let founds = founder && places.values().all(|place| founded(place));
+        let unfounded = |slot: &&Slot| founds && !places.contains_key(slot);
+        let unfounded: Vec<Slot> = config.slots.iter().rev().filter(unfounded).copied().collect();
         let (next_round, number) = (rng.next_u64() >> 1, rng.next_u64());
         let mut state = State {
             announce_at: now + config.announce_every,
@@ -104,23 +114,28 @@ impl<K: Keys> State<K> {
             leaving: false,
             forced: 0,
             resumed: Vec::new(),
+            unfounded: (unfounded, number),
         };
-        if found {
-            state.found(now, number);
-        }
         let slots: Vec<Slot> = state.places.keys().copied().collect();
         for slot in slots {
             state.resume(now, slot);
         }
+        state.found(now);
         state
     }
 
-    fn found(&mut self, now: Instant, number: u64) {
+    /// Founds the next slots, if the last are on disk.
+    fn found(&mut self, now: Instant) {
+        let (slots, number) = &mut self.unfounded;
+        if slots.is_empty() || !self.writing.is_empty() || !self.dirty.is_empty() {
+            return;
+        }
         let token = Token { counter: 1, minter: self.me };
-        let root = Root::of(&token, number);
-        for slot in self.config.slots.clone() {
+        let root = Root::of(&token, *number);
+        for slot in slots.split_off(slots.len().saturating_sub(FOUNDED_AT_ONCE)) {
             let claim = Claim { slot, token, holder: self.me, set: vec![self.me] };
             self.mint(now, Mint { claim, base: None, root, how: How::Founded });
+            self.plan(slot, now);
         }
     }
 
@@ -191,6 +206,7 @@ impl<K: Keys> State<K> {
             Input::Persisted(ticket) => self.persisted(now, ticket, out),
             Input::NotPersisted(ticket) => self.not_persisted(now, ticket),
         }
+        self.found(now);
         self.flush(now, out);
     }
 

@@ -101,7 +101,7 @@ impl<K: Keys> State<K> {
 
     /// Signs and takes an own claim; it is proposed when it is on disk.
     pub(super) fn mint(&mut self, now: Instant, mint: Mint) {
-        let (slot, token) = (mint.claim.slot, mint.claim.token);
+        let (slot, token, members) = (mint.claim.slot, mint.claim.token, mint.claim.set.len());
         let Ok(signed) = Signed::sign(mint, &self.keys) else { return };
         let until = now + self.config.kept();
         let place = self.places.entry(slot).or_default();
@@ -124,7 +124,10 @@ impl<K: Keys> State<K> {
         place.given_at = None;
         place.attempt = None;
         place.lease = Some((self.me, until));
-        place.lead = Some(Lead { before, from: lead.and_then(|lead| lead.from), ..Lead::default() });
+        // Exactly as much as most need: there are thousands.
+        let (accepted, acks) = (Vec::with_capacity(members), Vec::with_capacity(members));
+        let from = lead.and_then(|lead| lead.from);
+        place.lead = Some(Lead { before, from, accepted, acks, ..Lead::default() });
         place.defer(After::Minted(token));
         place.tries = 0;
         self.dirty.insert(slot);

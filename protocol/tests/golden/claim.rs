@@ -73,7 +73,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("settled", part(Part::Settled { slot, counter })),
         ("handoff", part(Part::Handoff { give: give(), mint: mint(128, None, How::Granted(vec![grant()])) })),
         ("ask", part(Part::Ask(slot))),
-        ("moved", part(Part::Moved(mint(65, None, How::Handed(give()))))),
+        ("moved", part(Part::Moved(mint(65, None, How::Handed(Box::new(give())))))),
         ("renew", Message::Renew { round, runs: vec![Run { first: slot, more: 300, counter }] }),
         ("renewed", Message::Renewed { round, refused: vec![slot] }),
         ("hints", Message::Hints(vec![Run { first: slot, more: 0, counter }])),
@@ -85,9 +85,9 @@ fn messages_and_records_are_what_they_were() {
     let mut all: Vec<_> = messages().iter().map(|(name, message)| (*name, message.encode())).collect();
     let record = Record {
         promised: Some(own(192)),
-        mint: Some(mint(65, None, How::Handed(give()))),
+        mint: Some(mint(65, None, How::Handed(Box::new(give())))),
         established: true,
-        given: Some(give()),
+        given: Some(Box::new(give())),
     };
     all.push(("record", encode(&record)));
     all.push(("record-of-nothing", encode(&Record::default())));
