@@ -2,7 +2,7 @@
 
 use super::message::{Answer, Ask, MAX_EXCLUDED};
 use super::slots::SlotSet;
-use super::table::Table;
+use super::table::{Manifest, Table};
 use crate::key::{SLOTS, Slot};
 use crate::peer::PeerKey;
 use crate::time::Instant;
@@ -281,7 +281,10 @@ impl Round {
                 continue;
             };
             let had = table.manifest(slot, peer);
-            match had == newest && had.is_some() {
+            // Peers say nothing of copies without documents: what is not there cannot be missing.
+            let newest = newest.filter(|newest| newest.documents > 0);
+            let age = newest.as_ref().map(Manifest::age);
+            match had.is_some_and(|had| Some(had.age()) >= age) {
                 true => coverage.newest.insert(slot),
                 false => {
                     let had = had.map_or(0, |had| u64::from(had.documents));

@@ -205,6 +205,16 @@ fn an_older_copy_is_said_to_be_older() {
     assert_eq!((coverage.documents_missing, coverage.missing.len()), (30, 0));
 }
 
+#[test]
+fn nothing_is_older_than_a_copy_without_documents() {
+    let mut table = table(3);
+    let empty = Manifest { documents: 0, ..manifest(8) };
+    table.learn(peer(1), [(slot(1), empty)]);
+    let (mut round, asks) = begin(&table);
+    finish(&mut round, &table, asks, &[peer(1)]);
+    assert!(round.coverage(&table).is_complete());
+}
+
 proptest! {
     /// Whoever hangs, declines or fails, in whatever order: no slot counts twice, the round ends, and what is missing had no keeper left.
     #[test]

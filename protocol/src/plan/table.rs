@@ -25,7 +25,7 @@ pub struct Manifest {
 
 impl Manifest {
     /// By which one copy has seen more than another.
-    fn age(&self) -> (Token, u64) {
+    pub(super) fn age(&self) -> (Token, u64) {
         (self.token, self.seq)
     }
 }
