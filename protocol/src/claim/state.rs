@@ -18,8 +18,9 @@ use std::time::Duration;
 
 /// Slots looked at in one call; the rest follows at once in the next.
 const MAX_AT_ONCE: usize = 4_096;
-/// Slots founded together; the next when these are on disk. All at once would need, for a moment, more memory than they do for good.
-const FOUNDED_AT_ONCE: usize = 1_024;
+/// Slots founded together; the next when these are on disk. Fewer need less memory for a moment (a thousand: 40 MB less), but while a
+/// slot is not held what is offered for it waits at its sender, and the peer seems idle: so all.
+const FOUNDED_AT_ONCE: usize = 16_384;
 
 /// One peer's side of who may fetch.
 #[derive(Debug)]

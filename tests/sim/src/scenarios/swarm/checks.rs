@@ -4,9 +4,11 @@ use super::node::{ANSWER, HOST_DELAY, IP_DELAY, Machine};
 use super::{Happened, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
+use anthill_agent::rights::Right;
 use anthill_protocol::claim::DEFAULT_REPLICAS;
 use anthill_protocol::key::{HostId, Slot, UrlId};
 use anthill_protocol::peer::PeerKey;
+use anthill_protocol::steward::AddressKey;
 use anthill_protocol::time::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -130,12 +132,9 @@ impl Check<Machine> for AllFetched {
                 let known = machine.node.and_then(|node| node.peer().crawl().host_view(page.host));
                 let waits: Vec<_> = machine.node.iter().flat_map(|node| node.peer().missing()).collect();
                 let crawls: Vec<_> = machine.node.iter().map(|node| node.crawl_key()).collect();
-                let own = anthill_agent::rights::Right::Slot(slot);
-                let wanted = waits.iter().copied().chain([own]).filter_map(|right| match right {
-                    anthill_agent::rights::Right::Slot(slot) => Some(slot),
-                    anthill_agent::rights::Right::Address(address) => {
-                        Some(anthill_protocol::steward::AddressKey::of(address).slot())
-                    }
+                let wanted = waits.iter().copied().chain([Right::Slot(slot)]).map(|right| match right {
+                    Right::Slot(slot) => slot,
+                    Right::Address(address) => AddressKey::of(address).slot(),
                 });
                 let slots: Vec<_> = wanted
                     .flat_map(|slot| running(view).map(move |(id, node)| (id, node.peer().describe(slot))))
