@@ -244,10 +244,12 @@ impl<R: Rights> Agent<R> {
                 self.made(permit, made, links, previous, outbox);
             }
             Input::Committed { commits, gained, admitted, next_due, promoted } => {
+                let openings = self.ledger.openings();
                 for (id, slot, count) in admitted {
                     self.crawls.admitted(id, count);
-                    // What was written after its slot was lost is the next holder's to fetch.
-                    if self.rights.holds(slot) {
+                    // What was written after its slot was lost is the next holder's to fetch; if that is this peer again, it was
+                    // counted as it was opened.
+                    if self.rights.holds(slot) && self.rights.opened(slot) <= openings {
                         self.crawls.found((id, slot, count));
                     }
                 }
@@ -488,7 +490,8 @@ impl<R: Rights> Agent<R> {
         let offers_to = admits.or_else(|| commit.offers.first().map(|offer| offer.crawl));
         let of = commit.done.map(|(_, _, id)| id).or(crawl).or(offers_to);
         of.into_iter().for_each(|id| self.crawls.committing(id));
-        self.ledger.push(Open { about, of, offered });
+        let openings = self.rights.openings();
+        self.ledger.push(Open { about, of, offered, openings });
         outbox.push(Effect::Commit(Box::new(commit)));
     }
 

@@ -286,7 +286,11 @@ impl Crawls {
 
     /// An entry is done with that had never been tried.
     pub fn tried(&mut self, id: CrawlId, slot: Slot) {
-        let Some(crawl) = self.map.get_mut(&id) else { return };
+        let Some(crawl) = self.map.get_mut(&id) else {
+            // What is excluded is done with before its crawl is known.
+            self.early.entry((id, slot)).and_modify(|left| *left = left.saturating_sub(1));
+            return;
+        };
         let left = match crawl.untried.get_mut(&slot) {
             Some(left) if *left > 0 => left,
             _ => &mut crawl.unplaced,

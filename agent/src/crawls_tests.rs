@@ -236,3 +236,13 @@ fn of_the_pages_of_a_swarm_a_peer_fetches_its_allowance() {
     assert_eq!(crawls.allow(ID, 2), [second.key.host]);
     assert!(crawls.open(ID));
 }
+
+#[test]
+fn what_is_done_before_its_crawl_is_known_is_not_left_of_it() {
+    let mut crawls = Crawls::of_swarm();
+    crawls.found((ID, slot(), 3));
+    crawls.tried(ID, slot());
+    crawls.begin(ID, &CrawlSpec { seeds: vec![link("http://a.test/")], ..CrawlSpec::default() }, Instant(1));
+    let left = crawls.views().map(|view| view.record.untried).collect::<Vec<_>>();
+    assert_eq!(left, [2]);
+}

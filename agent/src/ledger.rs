@@ -17,6 +17,8 @@ pub struct Open {
     pub of: Option<CrawlId>,
     /// What was offered by another peer, and is on disk with this.
     pub offered: Option<u64>,
+    /// How often slots had been opened when it was asked for.
+    pub openings: u64,
 }
 
 /// Commits that were not answered yet, in order.
@@ -34,6 +36,11 @@ impl Ledger {
     /// The oldest one is on disk.
     pub fn pop(&mut self) -> Option<Open> {
         self.open.pop_front()
+    }
+
+    /// How often slots had been opened when the oldest one was asked for.
+    pub fn openings(&self) -> u64 {
+        self.open.front().map_or(u64::MAX, |open| open.openings)
     }
 
     /// How many are under way.

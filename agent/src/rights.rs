@@ -20,6 +20,16 @@ pub trait Rights {
     /// Whether this peer holds a slot: whether its URLs are admitted here, and its hosts asked from here.
     fn holds(&self, slot: Slot) -> bool;
 
+    /// How often slots came to be held until now.
+    fn openings(&self) -> u64 {
+        0
+    }
+
+    /// Which of these openings is the one by which a slot is held: what was written earlier was counted when it was opened.
+    fn opened(&self, _: Slot) -> u64 {
+        0
+    }
+
     /// Until when a request in this slot may be sent, from `now` on, to this address, where a delay is kept between two
     /// sendings.
     ///

@@ -342,7 +342,7 @@ impl Driver {
         let crawl = self.mind.crawl();
         let counts = crawl.counts();
         self.shared.in_flight.store(counts.in_flight as u64, Ordering::Relaxed);
-        self.shared.idle.store(crawl.idle(), Ordering::Relaxed);
+        self.shared.idle.store(self.mind.idle(), Ordering::Relaxed);
         if !self.draining.is_empty() && counts.permits == 0 && counts.commits == 0 {
             for reply in self.draining.drain(..) {
                 let _ = reply.send(());

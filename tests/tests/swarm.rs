@@ -66,7 +66,8 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
 
     let swarm = peers[2].get("/api/v1/status?swarm=true").unwrap();
     assert_eq!(swarm["peers_reporting"], 3, "{swarm}");
-    let pages = swarm["pages"]["indexed"].as_u64().unwrap();
+    let fetched: Vec<&String> = times.keys().collect();
+    assert!(!fetched.is_empty());
     let same = |peers: &[Peer]| {
         let all: Vec<_> = peers.iter().map(|peer| hits(peer, "city+water")).collect();
         let urls = |answer: &serde_json::Value| -> Vec<String> {
@@ -78,7 +79,6 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
             && all.iter().all(|answer| urls(answer) == first && answer["coverage"]["complete"] == true)
     };
     until("each peer gives the same whole answer", || same(&peers));
-    assert!(pages > 0);
     for peer in peers {
         assert!(peer.stop().unwrap().success());
     }

@@ -36,7 +36,7 @@ impl<K: Keys + Clone> Peer<K> {
         gained: Vec<crawl::Gain>,
         untried: Vec<crawl::Untried>,
     ) {
-        let slot = self.applying.remove(&ticket);
+        let (slot, loads) = self.applying.remove(&ticket).unzip();
         if let Some(slot) = slot {
             self.slots.synced(slot, seq);
         }
@@ -44,8 +44,12 @@ impl<K: Keys + Clone> Peer<K> {
         if let Some(slot) = slot {
             self.place(slot);
         }
-        // What comes for a slot that another holds is not this peer's to fetch.
-        let here = slot.is_some_and(|slot| self.serves(slot) || self.slots.of(slot).loading);
+        // What comes for a slot that another holds is not this peer's to fetch, and what came before it was read was read with it.
+        let here = slot.is_some_and(|slot| {
+            let serves = self.serves(slot);
+            let state = self.slots.of(slot);
+            (serves || state.loading) && Some(state.loads) == loads
+        });
         if here && !gained.is_empty() {
             self.tell_crawl(crawl::Input::Merged(gained, untried));
         }
@@ -119,11 +123,11 @@ impl<K: Keys + Clone> Peer<K> {
 
     pub(super) fn lost(&mut self, slot: Slot) {
         let state = self.slots.of(slot);
+        let loading = state.loading;
         (state.held, state.loading, state.drain, state.leased) = (None, false, None, None);
         self.slots.draining.remove(&slot);
-        let land = self.crawl.rights();
-        land.draining.remove(&slot);
-        if land.open.remove(&slot) {
+        // What came while it was read is counted already.
+        if self.crawl.rights().close(slot) || loading {
             self.tell_crawl(crawl::Input::Lost(SlotSet::from([slot])));
         }
         self.outbox.push(Effect::CloseSlot(slot));
@@ -155,6 +159,8 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.tell_claims(claim::Input::CaughtUp(slot));
         if !self.serves(slot) && !std::mem::replace(&mut self.slots.of(slot).loading, true) {
+            let state = self.slots.of(slot);
+            (state.loads, state.unread) = (state.loads + 1, state.unread + 1);
             self.outbox.push(Effect::LoadSlot(slot));
         }
     }
@@ -166,10 +172,11 @@ impl<K: Keys + Clone> Peer<K> {
         untried: Vec<crawl::Untried>,
     ) {
         let state = self.slots.of(slot);
-        let loading = std::mem::replace(&mut state.loading, false);
-        let Some(token) = state.held.filter(|_| loading) else { return };
-        self.crawl.rights().open.insert(slot);
-        self.crawl.rights().change();
+        state.unread = state.unread.saturating_sub(1);
+        // An earlier reading does not have what was written since.
+        let Some(token) = state.held.filter(|_| state.loading && state.unread == 0) else { return };
+        state.loading = false;
+        self.crawl.rights().open(slot);
         self.tell_crawl(crawl::Input::Gained(hosts, untried));
         // Hosts of what came while it was read had their turn too early.
         self.tell_crawl(crawl::Input::Granted(vec![Right::Slot(slot)]));

@@ -24,7 +24,9 @@ pub(super) struct Land<K> {
     pub claims: claim::State<K>,
     pub stewards: steward::State,
     /// Slots that are held, whole and read: served.
-    pub open: BTreeSet<Slot>,
+    open: BTreeMap<Slot, u64>,
+    /// How often one came to be served.
+    openings: u64,
     /// Those of them that are being handed over: no new permits.
     pub draining: BTreeSet<Slot>,
     /// What must be left alone is known: nothing is fetched before.
@@ -50,7 +52,8 @@ impl<K: Keys> Land<K> {
         Land {
             claims,
             stewards,
-            open: BTreeSet::new(),
+            open: BTreeMap::new(),
+            openings: 0,
             draining: BTreeSet::new(),
             heeds: false,
             wanted: BTreeMap::new(),
@@ -62,6 +65,24 @@ impl<K: Keys> Land<K> {
             opening: None,
             sweep_at: None,
         }
+    }
+
+    /// A slot is served from now on.
+    pub fn open(&mut self, slot: Slot) {
+        self.openings += 1;
+        self.open.insert(slot, self.openings);
+        self.changed = true;
+    }
+
+    /// A slot is not served any more; whether it was.
+    pub fn close(&mut self, slot: Slot) -> bool {
+        self.draining.remove(&slot);
+        self.open.remove(&slot).is_some()
+    }
+
+    /// Slots served.
+    pub fn served(&self) -> impl Iterator<Item = Slot> {
+        self.open.keys().copied()
     }
 
     /// Claims, windows or what is served may have changed.
@@ -137,7 +158,7 @@ impl<K: Keys> Land<K> {
         let mut granted = Vec::new();
         for right in self.missing.keys() {
             let there = match right {
-                Right::Slot(slot) => self.open.contains(slot) && self.lease(*slot, now).is_some(),
+                Right::Slot(slot) => self.open.contains_key(slot) && self.lease(*slot, now).is_some(),
                 Right::Address(address) => match self.opens(*address, now) {
                     Ok(_) => true,
                     Err(opens) => {
@@ -171,7 +192,15 @@ impl<K: Keys> Land<K> {
 
 impl<K: Keys> Rights for Land<K> {
     fn holds(&self, slot: Slot) -> bool {
-        self.open.contains(&slot)
+        self.open.contains_key(&slot)
+    }
+
+    fn openings(&self) -> u64 {
+        self.openings
+    }
+
+    fn opened(&self, slot: Slot) -> u64 {
+        self.open.get(&slot).copied().unwrap_or_default()
     }
 
     fn until(

@@ -121,7 +121,7 @@ pub struct Peer<K> {
     writes: BTreeMap<Ticket, Owner>,
     tickets: u64,
     /// Writes of copies under way, and their slots.
-    applying: BTreeMap<replica::Ticket, Slot>,
+    applying: BTreeMap<replica::Ticket, (Slot, u32)>,
     /// Links offered to the crawl: their slot, and how many were not of it.
     offered: BTreeMap<u64, (Slot, u32)>,
     /// Commits under way, in order: the slot of those that end a permit.
@@ -353,9 +353,14 @@ impl<K: Keys + Clone> Peer<K> {
         &self.crawl
     }
 
+    /// Whether nothing is to be fetched here before its time, and no link waits for whoever holds its slot.
+    pub fn idle(&self) -> bool {
+        self.crawl.idle() && self.links.behind() == 0 && !self.claims().is_founding()
+    }
+
     /// Whether it serves a slot: admits, fetches, answers.
     pub fn serves(&self, slot: Slot) -> bool {
-        self.crawl.rights_ref().open.contains(&slot)
+        crate::rights::Rights::holds(self.crawl.rights_ref(), slot)
     }
 
     /// What this peer is doing about a slot, for logs and failed simulations.

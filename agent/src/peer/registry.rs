@@ -305,9 +305,12 @@ impl<K: Keys + Clone> Peer<K> {
 
     /// The sum of the slots that this peer serves.
     fn served(&self) -> u64 {
-        let open = &self.crawl.rights_ref().open;
-        let token = |slot: &Slot| Some((*slot, self.slots.get(*slot)?.held?));
-        open.iter().filter_map(token).fold(0, |sum, (slot, token)| sum.wrapping_add(served(slot, token)))
+        let token = |slot: Slot| Some((slot, self.slots.get(slot)?.held?));
+        self.crawl
+            .rights_ref()
+            .served()
+            .filter_map(token)
+            .fold(0, |sum, (slot, token)| sum.wrapping_add(served(slot, token)))
     }
 
     /// The sum of all slots by the tokens that this peer knows, if what it wrote as their holder was merged.

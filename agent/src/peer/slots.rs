@@ -24,6 +24,9 @@ pub(super) struct State {
     pub held: Option<Token>,
     /// The content is whole and its hosts are being read.
     pub loading: bool,
+    /// How often that was asked for, and how many of these readings are not done.
+    pub loads: u32,
+    pub unread: u32,
     /// How far claims were told that the copy is.
     pub position: Option<Position>,
     /// Who is to have a copy, and does not count as a keeper yet.

@@ -195,7 +195,8 @@ impl<K: Keys + Clone> Peer<K> {
                     self.outbox.push(Effect::Send(to, Message::Replica(message)));
                 }
                 replica::Effect::Apply { ticket, slot, items, record } => {
-                    self.applying.insert(ticket, slot);
+                    let loads = self.slots.of(slot).loads;
+                    self.applying.insert(ticket, (slot, loads));
                     self.outbox.push(Effect::Apply { ticket, slot, items, record });
                 }
                 replica::Effect::Delete { ticket, slot } => {

@@ -29,9 +29,7 @@ impl Writer {
     /// # Errors
     /// As [`Writer::write`].
     pub fn merge(&mut self, slot: Slot, items: &[Item], record: &Record) -> Result<(Written, Vec<Untried>)> {
-        if !items.is_empty() {
-            self.itemize()?;
-        }
+        self.itemize()?;
         let open = self.slots.get(slot).open;
         let merged = self.greater(slot, items)?;
         let mut untried: BTreeMap<CrawlId, u64> = BTreeMap::new();

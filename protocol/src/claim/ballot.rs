@@ -25,7 +25,7 @@ impl<K: Keys> State<K> {
         let contested = place.lead.as_ref().and_then(|lead| lead.contested);
         let Some(highest) = place.record.highest().max(contested) else { return };
         let ballot = Token { counter: (highest.counter / STRIDE + 1) * STRIDE, minter: me };
-        place.attempt = Some(Attempt { ballot, ready: false, promises: BTreeMap::new() });
+        place.attempt = Some(Box::new(Attempt { ballot, ready: false, promises: BTreeMap::new() }));
         place.record.promised = Some(ballot);
         self.changed(slot);
         self.defer(now, slot, After::Ballot(ballot), out);
@@ -78,7 +78,7 @@ impl<K: Keys> State<K> {
             return Err(Fault::Foreign);
         }
         let asked = |attempt: &Attempt| attempt.ballot == ballot && attempt.ready;
-        if !self.places.get(&slot).is_some_and(|place| place.attempt.as_ref().is_some_and(asked)) {
+        if !self.places.get(&slot).is_some_and(|place| place.attempt.as_deref().is_some_and(asked)) {
             return Ok(());
         }
         grant.verify(&self.keys).map_err(|_| Fault::Forged)?;
@@ -132,7 +132,7 @@ impl<K: Keys> State<K> {
         grants.extend(self.grant(slot, ballot));
         self.mint(now, Mint { claim, base, root, how: How::Granted(grants) });
         if let Some(lead) = self.places.get_mut(&slot).and_then(|place| place.lead.as_mut()) {
-            lead.from = from.map(|(position, peer)| (peer, position));
+            lead.from = from.map(|(position, peer)| Box::new((peer, position)));
         }
         let at = now + self.pause(slot);
         self.plan(slot, at);

@@ -81,7 +81,7 @@ impl<K: Keys> State<K> {
         {
             return;
         }
-        let (claim, from) = (mint.claim.clone(), lead.from);
+        let (claim, from) = (mint.claim.clone(), lead.from.as_deref().copied());
         for peer in mint.voters() {
             self.say(peer, Part::Settled { slot, counter: claim.token.counter });
         }

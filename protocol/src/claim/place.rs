@@ -28,7 +28,7 @@ pub(super) enum After {
     Given(Token),
 }
 
-/// One slot.
+/// One slot. There are thousands: what is seldom there is in a box.
 #[derive(Debug, Default)]
 pub(super) struct Place {
     pub record: Record,
@@ -44,7 +44,7 @@ pub(super) struct Place {
     /// This peer is the holder by the record's claim, or wants to become so by it.
     pub lead: Option<Lead>,
     /// This peer asks for promises.
-    pub attempt: Option<Attempt>,
+    pub attempt: Option<Box<Attempt>>,
     pub wanted_until: Instant,
     pub position: Option<Position>,
     /// Who has a whole copy.
@@ -91,7 +91,7 @@ pub(super) struct Lead {
     /// Somebody else asked for promises: a higher token is needed.
     pub contested: Option<Token>,
     /// Where to catch up from, before there are permits.
-    pub from: Option<(PeerKey, Position)>,
+    pub from: Option<Box<(PeerKey, Position)>>,
     pub renewed_at: Option<Instant>,
 }
 

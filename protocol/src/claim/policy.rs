@@ -164,7 +164,7 @@ impl<K: Keys> State<K> {
     fn steer(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) {
         let Some(view) = self.view.clone() else { return };
         let Some(lead) = self.places.get(&slot).and_then(|place| place.lead.as_ref()) else { return };
-        if lead.from.is_some_and(|(peer, _)| !view.is_live(&peer)) {
+        if lead.from.as_ref().is_some_and(|from| !view.is_live(&from.0)) {
             // What it has alone was never durable. The others are asked again how far they are.
             self.attempt(now, slot, out);
             let at = now + self.pause(slot);

@@ -18,9 +18,8 @@ use std::time::Duration;
 
 /// Slots looked at in one call; the rest follows at once in the next.
 const MAX_AT_ONCE: usize = 4_096;
-/// Slots founded together; the next when these are on disk. Fewer need less memory for a moment (a thousand: 40 MB less), but while a
-/// slot is not held what is offered for it waits at its sender, and the peer seems idle: so all.
-const FOUNDED_AT_ONCE: usize = 16_384;
+/// Slots founded together; the next when these are on disk. All at once would need 40 MB more for a moment.
+const FOUNDED_AT_ONCE: usize = 1_024;
 
 /// One peer's side of who may fetch.
 #[derive(Debug)]
@@ -209,6 +208,11 @@ impl<K: Keys> State<K> {
         }
         self.found(now);
         self.flush(now, out);
+    }
+
+    /// Whether slots are left to be founded.
+    pub fn is_founding(&self) -> bool {
+        !self.unfounded.0.is_empty()
     }
 
     /// When [`Input::Tick`] is wanted, and why.

@@ -106,7 +106,7 @@ pub(super) struct Write {
     pub then: Vec<Then>,
 }
 
-/// One slot's copy.
+/// One slot's copy. There are thousands: what is seldom there is in a box.
 #[derive(Debug)]
 pub(super) struct Copy {
     pub role: Role,
@@ -120,16 +120,16 @@ pub(super) struct Copy {
     /// The last change of our store that is synced.
     pub head: u64,
     /// The write under way. One at a time: were a later one written after an earlier one failed, the position would be a lie.
-    pub writing: Option<Box<(Ticket, Write)>>,
+    pub writing: Option<(Ticket, Box<Write>)>,
     /// The next one.
-    pub next: Write,
+    pub next: Option<Box<Write>>,
     /// The position when all that is to be written is.
     pub received: Option<Position>,
     /// Where the holder was told of a gap last.
-    pub gap: Option<(Token, Option<Position>)>,
+    pub gap: Option<Box<(Token, Option<Position>)>>,
     pub session: Option<Box<Session>>,
     /// Why it is to be compared.
-    pub wish: Option<Purpose>,
+    pub wish: Option<Box<Purpose>>,
     /// Change, documents and root of the last digest.
     pub digest: Option<(u64, u64, Root)>,
 }
@@ -144,7 +144,7 @@ impl Copy {
             held: None,
             head: 0,
             writing: None,
-            next: Write::default(),
+            next: None,
             received: None,
             gap: None,
             session: None,
@@ -179,7 +179,7 @@ impl Copy {
     /// Whether there is nothing here, nor on its way.
     pub fn is_blank(&self) -> bool {
         let nothing = self.head == 0 && self.received.is_none_or(|at| at.seq == 0);
-        nothing && self.writing.is_none() && self.next.is_empty() && self.session.is_none()
+        nothing && self.writing.is_none() && self.next.is_none() && self.session.is_none()
     }
 
     /// Learns of a token; false if a higher one is known.
@@ -216,11 +216,5 @@ impl Copy {
             }
             _ => false,
         }
-    }
-}
-
-impl Write {
-    pub fn is_empty(&self) -> bool {
-        self.items.is_empty() && self.position.is_none() && self.held.is_none() && self.then.is_empty()
     }
 }

@@ -116,8 +116,9 @@ impl<K: Keys> State<K> {
                 return self.wish(slot, peer, Purpose::Reconcile { token });
             }
             // Everything that was on its way behind the gap would be answered the same: once is enough.
-            if copy.gap != Some((token, copy.received)) {
-                copy.gap = Some((token, copy.received));
+            let gap = Box::new((token, copy.received));
+            if copy.gap.as_ref() != Some(&gap) {
+                copy.gap = Some(gap);
                 self.report(slot);
             }
             return;

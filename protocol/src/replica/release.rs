@@ -135,7 +135,7 @@ impl<K: Keys> State<K> {
 
     /// Deletes the copy, if nothing is being written to it.
     fn write_release(&mut self, slot: Slot) {
-        let idle = self.copies.get(&slot).is_some_and(|copy| copy.writing.is_none() && copy.next.is_empty());
+        let idle = self.copies.get(&slot).is_some_and(|copy| copy.writing.is_none() && copy.next.is_none());
         if idle {
             self.end_session(slot);
             self.write_deletion(slot);
@@ -146,7 +146,7 @@ impl<K: Keys> State<K> {
     pub(super) fn deleted(&mut self, slot: Slot) {
         let Some(copy) = self.copies.get_mut(&slot) else { return };
         copy.head = 0;
-        if copy.next.is_empty() && matches!(copy.role, Role::Released(_)) {
+        if copy.next.is_none() && matches!(copy.role, Role::Released(_)) {
             self.end_session(slot);
             self.copies.remove(&slot);
         }

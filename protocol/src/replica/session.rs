@@ -114,7 +114,7 @@ impl<K: Keys> State<K> {
         if copy.session.as_ref().is_some_and(|session| session.purpose <= purpose) {
             return;
         }
-        let before = copy.wish;
+        let before = copy.wish.as_deref().copied();
         let there = before.and_then(|wish| Some((wish, *self.wishes.get(&(wish, slot))?)));
         if there.is_some_and(|(wish, of)| wish <= purpose && self.serves(slot, of, wish)) {
             return;
@@ -122,7 +122,7 @@ impl<K: Keys> State<K> {
         if let Some((wish, _)) = there {
             self.wishes.remove(&(wish, slot));
         }
-        self.copy(slot).wish = Some(purpose);
+        self.copy(slot).wish = Some(Box::new(purpose));
         self.wishes.insert((purpose, slot), peer);
     }
 

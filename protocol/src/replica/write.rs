@@ -14,14 +14,15 @@ impl<K: Keys> State<K> {
     pub(super) fn write(&mut self, slot: Slot, items: Vec<Item>, position: Option<Position>, then: Then) {
         let copy = self.copy(slot);
         let bytes: u64 = items.iter().map(|one| one.size() as u64).sum();
-        copy.next.items.extend(items);
-        copy.next.bytes += bytes;
-        copy.next.position = copy.next.position.max(position);
         copy.received = copy.received.max(position);
+        let next = copy.next.get_or_insert_default();
+        next.items.extend(items);
+        next.bytes += bytes;
+        next.position = next.position.max(position);
         if let Then::CaughtUp(token) = then {
-            copy.next.held = copy.next.held.max(Some(token));
+            next.held = next.held.max(Some(token));
         }
-        copy.next.then.push(then);
+        next.then.push(then);
         self.applying += bytes;
         self.write_next(slot);
     }
@@ -34,13 +35,10 @@ impl<K: Keys> State<K> {
     fn write_next(&mut self, slot: Slot) {
         let ticket = Ticket(self.last_ticket + 1);
         let Some(copy) = self.copies.get_mut(&slot) else { return };
-        if copy.writing.is_some() || copy.next.is_empty() {
-            return;
-        }
-        let mut write = std::mem::take(&mut copy.next);
+        let Some(mut write) = copy.next.take_if(|_| copy.writing.is_none()) else { return };
         let items = std::mem::take(&mut write.items);
         let record = copy.record(slot, &write);
-        copy.writing = Some(Box::new((ticket, write)));
+        copy.writing = Some((ticket, write));
         self.last_ticket += 1;
         self.tickets.insert(ticket, slot);
         self.out.push(Effect::Apply { ticket, slot, items, record });
@@ -51,7 +49,7 @@ impl<K: Keys> State<K> {
         let Some(slot) = self.tickets.remove(&ticket) else { return };
         let Some(copy) = self.copies.get_mut(&slot) else { return };
         let Some(writing) = copy.writing.take_if(|writing| writing.0 == ticket) else { return };
-        let (_, write) = *writing;
+        let (_, write) = writing;
         self.applying -= write.bytes;
         let mut failed = Vec::new();
         match seq {
@@ -66,7 +64,7 @@ impl<K: Keys> State<K> {
             }
             None => {
                 // What was to follow would leave a gap.
-                let next = std::mem::take(&mut copy.next);
+                let next = copy.next.take().unwrap_or_default();
                 self.applying -= next.bytes;
                 copy.received = copy.at();
                 failed.extend(write.then.into_iter().chain(next.then));
@@ -107,7 +105,7 @@ impl<K: Keys> State<K> {
         let Some(copy) = self.copies.get_mut(&slot) else { return };
         let write = Write { then: vec![Then::Deleted], ..Write::default() };
         (copy.position, copy.held, copy.received, copy.digest) = (None, None, None, None);
-        (copy.head, copy.log, copy.writing) = (0, log, Some(Box::new((ticket, write))));
+        (copy.head, copy.log, copy.writing) = (0, log, Some((ticket, Box::new(write))));
         self.tickets.insert(ticket, slot);
         self.out.push(Effect::Delete { ticket, slot });
     }
