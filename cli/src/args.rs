@@ -17,6 +17,8 @@ pub struct Program {
 pub enum Command {
     /// Start a peer: it crawls, keeps what it finds, and answers queries
     Node(crate::node::Args),
+    /// Watch a swarm on this machine crawl a web of its own
+    Demo(crate::demo::Args),
     /// Crawl the web from these URLs
     Crawl(crate::crawl::Args),
     /// Search what was crawled
@@ -82,6 +84,7 @@ mod tests {
              --wait --strict --json --node http://127.0.0.1:1",
             "search ants -n 5 --offset 10 --require-full --json",
             "node --listen /ip4/127.0.0.1/tcp/1 --bootstrap /ip4/127.0.0.1/tcp/2 --swarm s --swarm-key f",
+            "demo --peers 5 --keep",
             "status --json",
             "status --swarm --json",
             "peers --json",
@@ -121,6 +124,7 @@ mod tests {
             "crawl http://a.test/ --scope web",
             "crawl http://a.test/ --max-time soon",
             "crawl http://a.test/ --depth -1",
+            "demo --peers 1",
             "search",
             "search ants -bees",
             "search ants -n 0",

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Node(args) => node::run(args),
+        Command::Demo(args) => demo::run(args),
         Command::Crawl(args) => crawl::run(args),
         Command::Search(args) => search::run(args),
         Command::Status(args) => status::run(args),

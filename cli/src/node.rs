@@ -1,6 +1,6 @@
 //! `anthill node`: start a peer.
 
-use crate::demo;
+use crate::demo::web;
 use crate::failure::Failure;
 use anthill_node::settings::{Environment, NodeFlags, load};
 use std::process::ExitCode;
@@ -31,6 +31,6 @@ pub fn start(flags: &NodeFlags) -> Result<ExitCode, Failure> {
     }
     let mut settings = resolved.settings;
     // The web of the demo is there as long as the peer runs.
-    let _web = if demo::is_wanted(&settings) { Some(demo::start(&mut settings)?) } else { None };
-    Ok(anthill_node::run(settings)?)
+    let _web = if web::is_wanted(&settings) { Some(web::start(&mut settings)?) } else { None };
+    Ok(anthill_node::run(settings, flags.leash)?)
 }

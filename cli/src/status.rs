@@ -24,6 +24,14 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     args.asking.show(&["status"], &[("swarm", args.swarm.to_string())], write)
 }
 
+/// What those who keep copies still lack, if anything.
+fn debt(s: &Status) -> String {
+    match (s.slots.copies_missing, s.slots.changes_missing) {
+        (0, 0) => String::new(),
+        (copies, changes) => format!("; others lack {copies} copies and {changes} changes"),
+    }
+}
+
 fn write(page: &mut Page, s: &Status) {
     page.bold(&format!("{} ({})", s.name, s.peer_id));
     page.field("swarm", &s.swarm);
@@ -52,6 +60,7 @@ fn write(page: &mut Page, s: &Status) {
     );
     page.field("duplicates", format!("{} exact, {} near", s.duplicates.exact, s.duplicates.near));
     page.field("sites", format!("{} owned, {} held", s.sites.owned, s.sites.held));
+    page.field("slots", format!("{} held, {} kept{}", s.slots.held, s.slots.kept, debt(s)));
     page.field(
         "fetching",
         format!(

@@ -19,6 +19,7 @@ mod setup;
 pub mod shared;
 pub mod store;
 pub mod swarm;
+mod told;
 pub mod worker;
 
 pub use run::run;

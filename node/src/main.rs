@@ -13,7 +13,8 @@ struct Program {
 }
 
 fn main() -> ExitCode {
-    let resolved = match load(&Program::parse().flags, &Environment::of_process()) {
+    let flags = Program::parse().flags;
+    let resolved = match load(&flags, &Environment::of_process()) {
         Ok(resolved) => resolved,
         Err(error) => {
             eprintln!("anthill-node: {error}");
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     for warning in &resolved.warnings {
         eprintln!("anthill-node: {warning}");
     }
-    anthill_node::run(resolved.settings).unwrap_or_else(|error| {
+    anthill_node::run(resolved.settings, flags.leash).unwrap_or_else(|error| {
         eprintln!("anthill-node: {error:#}");
         ExitCode::FAILURE
     })

@@ -13,6 +13,7 @@ use crate::store::Store;
 use crate::store::value::PermitRecord;
 use crate::store::write::Writer;
 use crate::swarm::{Inquiries, Planner, Signer, Way, Wires};
+use crate::told;
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::Fetching;
 use crate::worker::index::{IndexThread, ToIndexer, UNFINISHED};
@@ -35,7 +36,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Documents on their way to the index: then the writer waits.
 const INDEX_QUEUE: usize = 512;
@@ -56,11 +56,11 @@ struct Threads {
     makers: Vec<JoinHandle<()>>,
 }
 
-/// Runs a peer until it is told to end by SIGINT or SIGTERM.
+/// Runs a peer until it is told to end by SIGINT or SIGTERM, or, on a `leash`, until standard input ends.
 ///
 /// # Errors
 /// Anything that keeps it from starting, with its remedy.
-pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
+pub fn run(settings: Settings, leash: bool) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     crate::logging::init(&settings)?;
     let settings = Arc::new(settings);
@@ -69,7 +69,7 @@ pub fn run(settings: Settings) -> anyhow::Result<ExitCode> {
     let _lock = lock(&settings.data)?;
     // What servers send keeps a thread busy at times: people who ask this peer do not wait for that.
     let web = tokio::runtime::Builder::new_multi_thread().thread_name("fetch").enable_all().build()?;
-    let ended = runtime.block_on(start(settings, web.handle().clone()));
+    let ended = runtime.block_on(start(settings, leash, web.handle().clone()));
     // What is still being fetched is fetched again.
     web.shutdown_background();
     ended
@@ -92,7 +92,11 @@ fn lock(data: &Path) -> anyhow::Result<std::fs::File> {
     }
 }
 
-async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::Result<ExitCode> {
+async fn start(
+    settings: Arc<Settings>,
+    leash: bool,
+    web: tokio::runtime::Handle,
+) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let clock = Clock::start();
     let identity = Identity::load_or_create(&settings.data.join("peer.key"))?;
@@ -241,10 +245,10 @@ async fn start(settings: Arc<Settings>, web: tokio::runtime::Handle) -> anyhow::
     begin(&peer, &settings).await;
     let disk = tokio::spawn(watch_disk(Arc::clone(&settings), driver_in.clone()));
 
-    until_told().await?;
+    told::until_told(leash).await?;
     tracing::info!("ending: what is in flight is waited for, then everything is written");
     let forced = tokio::spawn(async {
-        if until_told().await.is_ok() {
+        if told::until_signalled().await.is_ok() {
             tracing::warn!("told twice: ending at once");
             std::process::exit(1);
         }
@@ -466,16 +470,6 @@ fn announce(settings: &Settings, peer_id: &str, bound: std::net::SocketAddr, add
     if settings.contact.is_none() {
         eprintln!("note     no contact is set, so no public address is crawled: --contact URL|MAIL");
     }
-}
-
-async fn until_told() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
 }
 
 /// Pauses crawling while the disk has less room than it should.

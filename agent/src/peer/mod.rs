@@ -363,6 +363,11 @@ impl<K: Keys + Clone> Peer<K> {
         crate::rights::Rights::holds(self.crawl.rights_ref(), slot)
     }
 
+    /// How many slots it serves.
+    pub fn slots_served(&self) -> usize {
+        self.crawl.rights_ref().served().count()
+    }
+
     /// What this peer is doing about a slot, for logs and failed simulations.
     pub fn describe(&self, slot: Slot) -> String {
         let land = self.crawl.rights_ref();

@@ -3,13 +3,24 @@
 use super::Live;
 use super::swarm::links;
 use crate::api::{PeerError, types};
+use crate::driver::Mind;
 use std::sync::atomic::Ordering;
+
+fn slots(mind: &Mind) -> types::Slots {
+    let debt = mind.copies().debt();
+    types::Slots {
+        held: mind.slots_served() as u64,
+        kept: mind.copies().kept() as u64,
+        copies_missing: debt.copies,
+        changes_missing: debt.changes,
+    }
+}
 
 impl Live {
     pub(super) fn status(&self) -> Result<types::Status, PeerError> {
         let totals = self.shared.totals();
         let (per_s, bytes_per_s) = self.shared.rates();
-        let hosts = self.ask(|mind| mind.crawl().counts())?;
+        let (hosts, slots) = self.ask(|mind| (mind.crawl().counts(), slots(mind)))?;
         Ok(types::Status {
             peer_id: self.peer_id.clone(),
             name: self.name.clone(),
@@ -37,6 +48,7 @@ impl Live {
                 held: hosts.hosts as u64,
                 ..types::Sites::default()
             },
+            slots,
             fetch: types::FetchRates {
                 in_flight: self.shared.in_flight.load(Ordering::Relaxed),
                 per_s,

@@ -60,6 +60,9 @@ pub struct NodeFlags {
     /// Requests in flight, at most [default: 256]
     #[arg(long, value_name = "N")]
     pub fetchers: Option<u32>,
+    /// End when standard input ends, as if told to: for programs that start peers
+    #[arg(long)]
+    pub leash: bool,
     /// Log more; twice for everything
     #[arg(short, long, action = clap::ArgAction::Count, conflicts_with = "quiet")]
     pub verbose: u8,

@@ -313,7 +313,7 @@ pub const KEYS: &[Key] = &[
         "\"60d\"",
         "Pages are fetched again at least so often, however seldom they change.",
     ),
-    key("cache.store", Kind::Size, "\"128MiB\"", "Memory for what was read from the store."),
+    key("cache.store", Kind::Size, "\"96MiB\"", "Memory for what was read from the store."),
     key("cache.writes", Kind::Size, "\"64MiB\"", "Memory for what is on its way to the store's files."),
     key("cache.dns_entries", Kind::Whole, "20000", "Host names whose addresses are remembered."),
 ];

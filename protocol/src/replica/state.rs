@@ -199,6 +199,11 @@ impl<K: Keys> State<K> {
         })
     }
 
+    /// How many slots there are whole copies of here. Looks at every slot.
+    pub fn kept(&self) -> usize {
+        self.copies.values().filter(|copy| copy.is_whole()).count()
+    }
+
     /// What is known to be missing, here and at members of slots held here. Looks at every slot.
     pub fn debt(&self) -> Debt {
         let mut debt = Debt::default();

@@ -243,6 +243,21 @@ impl Default for WebSettings {
 }
 
 impl WebSettings {
+    /// The same for a swarm to crawl: 30 sites of one host each, about 450 pages, so that every peer gets some.
+    pub fn swarm_demo() -> Self {
+        let sites = [
+            "alder", "bistro", "candle", "drummer", "ember", "fathom", "garnet", "harbour", "indigo",
+            "juniper", "kettle", "lantern", "meadow", "nutmeg", "orchard", "pebble", "quarry", "raven",
+            "saffron", "thistle", "umbra", "velvet", "willow", "xenon", "yarrow", "zephyr", "anchor",
+            "bramble", "copper", "dapple",
+        ];
+        Self {
+            names: sites.map(|site| format!("www.{site}.test")).to_vec(),
+            pages_per_host: 15,
+            ..Self::demo()
+        }
+    }
+
     /// A small encyclopedia of an imagined world, for people to look at: 8 hosts of 3 sites, about 300 pages.
     pub fn demo() -> Self {
         let names = [

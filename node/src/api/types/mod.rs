@@ -18,6 +18,6 @@ pub use inspect::{
 pub use search::{Coverage, Hit, SearchRequest, SearchResults};
 pub use status::{
     Contracts, Duplicates, FetchRates, Invitation, Links, Pages, PeerEntry, PeerState, Peers, PeersCount,
-    Sites, Status, Urls,
+    Sites, Slots, Status, Urls,
 };
 pub use transfer::{Defect, ExportKind, ExportRequest, ImportReport};

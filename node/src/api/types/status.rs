@@ -25,6 +25,9 @@ pub struct Status {
     pub pages: Pages,
     /// Sites it answers for.
     pub sites: Sites,
+    /// Parts of the URL space it answers for.
+    #[serde(default)]
+    pub slots: Slots,
     /// What it fetches now.
     pub fetch: FetchRates,
     /// Duplicates among its pages.
@@ -62,6 +65,10 @@ impl Status {
             (&mut self.sites.held, other.sites.held),
             (&mut self.sites.contracted_out, other.sites.contracted_out),
             (&mut self.sites.contracted_in, other.sites.contracted_in),
+            (&mut self.slots.held, other.slots.held),
+            (&mut self.slots.kept, other.slots.kept),
+            (&mut self.slots.copies_missing, other.slots.copies_missing),
+            (&mut self.slots.changes_missing, other.slots.changes_missing),
             (&mut self.fetch.in_flight, other.fetch.in_flight),
             (&mut self.duplicates.exact, other.duplicates.exact),
             (&mut self.duplicates.near, other.duplicates.near),
@@ -129,6 +136,19 @@ pub struct Sites {
     pub contracted_out: u64,
     /// Taken from others by contract.
     pub contracted_in: u64,
+}
+
+/// Parts of the URL space, of 16,384.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Slots {
+    /// From which this peer fetches, and for which it answers.
+    pub held: u64,
+    /// Of which it has a copy, those held included.
+    pub kept: u64,
+    /// Copies at other peers, of slots held here, that are not whole yet.
+    pub copies_missing: u64,
+    /// Changes of slots held here that those who keep copies do not have yet.
+    pub changes_missing: u64,
 }
 
 /// What is fetched now.
