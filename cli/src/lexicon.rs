@@ -29,6 +29,9 @@ fn write(page: &mut Page, l: &Lexicon) {
     page.field("in the index as", l.forms.join(", "));
     page.field("pages", format!("{} of {}", l.df, l.documents));
     page.field("occurrences", l.cf);
+    if l.peers_answered < l.peers_asked {
+        page.field("asked", format!("{} of {} peers answered", l.peers_answered, l.peers_asked));
+    }
     for posting in &l.postings {
         page.line(&format!("{:>6}  {}", posting.tf, posting.url));
     }

@@ -5,6 +5,7 @@ use crate::error::{Error, guarded};
 use crate::plan::{forms, tokens};
 use crate::results::SearchOptions;
 use crate::searcher::Searcher;
+use crate::slots::Slots;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -54,15 +55,16 @@ pub struct Lexicon {
 type Place = Reverse<(u64, Reverse<[u8; 16]>, DocAddress)>;
 
 impl Searcher {
-    /// Looks a word up (of several, the first), with at most `n` postings. Takes time linear in the pages it is in.
+    /// Looks a word up (of several, the first), with at most `n` postings, in the pages of these slots, or in all. Takes time linear in
+    /// the pages it is in.
     ///
     /// # Errors
     /// [`Error::Damaged`] if the index's files cannot be read as they should.
-    pub fn lexicon(&self, term: &str, n: usize) -> Result<Lexicon, Error> {
-        guarded(|| self.lexicon_unguarded(term, n.min(MAX_POSTINGS)))
+    pub fn lexicon(&self, term: &str, n: usize, slots: Option<&Slots>) -> Result<Lexicon, Error> {
+        guarded(|| self.lexicon_unguarded(term, n.min(MAX_POSTINGS), slots))
     }
 
-    fn lexicon_unguarded(&self, term: &str, n: usize) -> Result<Lexicon, Error> {
+    fn lexicon_unguarded(&self, term: &str, n: usize, slots: Option<&Slots>) -> Result<Lexicon, Error> {
         let snapshot = self.core.snapshot();
         let field = self.core.fields.all;
         let mut out = Lexicon { term: term.chars().take(100).collect(), ..Lexicon::default() };
@@ -94,7 +96,8 @@ impl Searcher {
                     tf += u64::from(list.term_freq());
                     list.advance();
                 }
-                if reader.is_deleted(doc) {
+                let elsewhere = || slots.is_some_and(|slots| !slots.contains(Slots::of(&segment.key(doc))));
+                if reader.is_deleted(doc) || elsewhere() {
                     continue;
                 }
                 out.df += 1;

@@ -219,7 +219,7 @@ fn without_checking_damage_never_panics() {
                     0,
                     &SearchOptions::default(),
                 );
-                let _ = index.searcher().lexicon("ants", 10);
+                let _ = index.searcher().lexicon("ants", 10, None);
             }
         }
         std::fs::write(&file, whole).unwrap();

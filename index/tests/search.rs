@@ -321,12 +321,18 @@ fn the_lexicon_knows_forms_frequencies_and_pages() {
         document(2, "Ant", "ants and an ant"),
         document(3, "", "bees"),
     ]);
-    let entry = index.searcher().lexicon("Ants", 10).unwrap();
+    let entry = index.searcher().lexicon("Ants", 10, None).unwrap();
     assert_eq!(entry.forms.iter().map(|f| (f.form.as_str(), f.df)).collect::<Vec<_>>(), [("ant", 2)]);
     assert_eq!((entry.df, entry.cf), (2, 5));
     assert_eq!(entry.postings.iter().map(|p| (p.key[0], p.tf)).collect::<Vec<_>>(), [(2, 3), (1, 2)]);
-    assert_eq!(index.searcher().lexicon("ants", 1).unwrap().postings.len(), 1);
-    assert_eq!(index.searcher().lexicon("...", 10).unwrap().df, 0);
+    assert_eq!(index.searcher().lexicon("ants", 1, None).unwrap().postings.len(), 1);
+    assert_eq!(index.searcher().lexicon("...", 10, None).unwrap().df, 0);
+    let mut slots = Slots::none();
+    assert_eq!(index.searcher().lexicon("ants", 10, Some(&slots)).unwrap().df, 0);
+    slots.insert(Slots::of(&entry.postings[0].key));
+    let part = index.searcher().lexicon("ants", 10, Some(&slots)).unwrap();
+    let here = entry.postings.iter().filter(|posting| slots.contains(Slots::of(&posting.key)));
+    assert_eq!(part.postings, here.cloned().collect::<Vec<_>>(), "of these slots alone");
 }
 
 #[test]

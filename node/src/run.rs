@@ -30,6 +30,7 @@ use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::plan::Table;
 use anyhow::{Context, bail};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,6 +44,8 @@ const INDEX_QUEUE: usize = 512;
 const DRAIN: Duration = Duration::from_secs(3);
 /// How long it may take to hand over what is held here.
 const LEAVE: Duration = Duration::from_secs(5);
+/// Exit code when a bug ends a thread that the peer cannot do without.
+const BROKEN: i32 = 101;
 /// How often free disk space is looked at.
 const DISK_EVERY: Duration = Duration::from_secs(2);
 /// Crawling goes on when this much more than the low-water mark is free again.
@@ -195,10 +198,10 @@ async fn start(
         canon: workshop.canon.clone(),
     };
     let threads = Threads {
-        indexer: spawn("index", move || index_thread.run())?,
-        writer: spawn("write", move || write_thread.run())?,
+        indexer: vital("index", move || index_thread.run())?,
+        writer: vital("write", move || write_thread.run())?,
         makers: make_threads(&settings, &workshop, &makers_out, &driver_in)?,
-        driver: spawn("driver", move || driver.run())?,
+        driver: vital("driver", move || driver.run())?,
     };
     drop(makers_out);
     drop(fetching);
@@ -299,6 +302,20 @@ fn end(
 
 fn join(thread: JoinHandle<()>) -> anyhow::Result<()> {
     thread.join().map_err(|_| anyhow::anyhow!("a thread of the peer broke off; the log says why"))
+}
+
+/// A thread without which a peer is none: when it breaks off the process ends at once, as if killed, and another may go on. Otherwise it
+/// would hold leases and answer nobody.
+fn vital(name: &'static str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
+    spawn(name, move || {
+        if std::panic::catch_unwind(AssertUnwindSafe(work)).is_err() {
+            tracing::error!(
+                thread = name,
+                "a bug ended a thread, so the peer ends; start it again, and report this please"
+            );
+            std::process::exit(BROKEN);
+        }
+    })
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {

@@ -79,6 +79,12 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
             && all.iter().all(|answer| urls(answer) == first && answer["coverage"]["complete"] == true)
     };
     until("each peer gives the same whole answer", || same(&peers));
+    let known = |peer: &Peer| peer.get("/api/v1/lexicon/city").unwrap();
+    let counts =
+        |told: serde_json::Value| ["df", "cf", "documents", "peers_answered"].map(|name| told[name].clone());
+    let first = counts(known(&peers[0]));
+    assert!(first[0].as_u64() > Some(0), "{first:?}");
+    assert!(peers.iter().all(|peer| counts(known(peer)) == first), "all count all: {first:?}");
     for peer in peers {
         assert!(peer.stop().unwrap().success());
     }

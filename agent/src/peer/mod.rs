@@ -363,9 +363,9 @@ impl<K: Keys + Clone> Peer<K> {
         crate::rights::Rights::holds(self.crawl.rights_ref(), slot)
     }
 
-    /// How many slots it serves.
-    pub fn slots_served(&self) -> usize {
-        self.crawl.rights_ref().served().count()
+    /// The slots it serves.
+    pub fn served(&self) -> impl Iterator<Item = Slot> {
+        self.crawl.rights_ref().served()
     }
 
     /// What this peer is doing about a slot, for logs and failed simulations.

@@ -272,7 +272,7 @@ impl<K: Keys + Clone> Peer<K> {
         if !self.view.may_speak() {
             return;
         }
-        let sum = self.served();
+        let sum = self.served_sum();
         let mut reports = Vec::new();
         let (mut late, mut allowed) = (Vec::new(), Vec::new());
         for view in self.crawl.crawls() {
@@ -304,7 +304,7 @@ impl<K: Keys + Clone> Peer<K> {
     }
 
     /// The sum of the slots that this peer serves.
-    fn served(&self) -> u64 {
+    fn served_sum(&self) -> u64 {
         let token = |slot: Slot| Some((slot, self.slots.get(slot)?.held?));
         self.crawl
             .rights_ref()

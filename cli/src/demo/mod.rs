@@ -22,13 +22,13 @@ const REMEMBERED: usize = 100_000;
 /// Between two looks at the peers.
 const LOOK: Duration = Duration::from_millis(250);
 /// Longest wait until the peers have found each other.
-const MEET: Duration = Duration::from_secs(60);
+const MEET: Duration = Duration::from_secs(120);
 /// How long the crawl waits for the peers to have shared the work out among them: it would begin without, less evenly.
 const SHARE_OUT: Duration = Duration::from_secs(45);
 /// Longest crawl.
-const CRAWL: Duration = Duration::from_secs(180);
+const CRAWL: Duration = Duration::from_secs(300);
 /// Longest wait until every peer answers for all.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(60);
 /// What is asked.
 const QUESTION: &str = "museum";
 /// Hits shown.

@@ -103,6 +103,10 @@ pub fn start(settings: &mut Settings) -> anyhow::Result<Demo> {
     for text in &demo.resolve {
         settings.resolve.push(text.parse().context("the demo's web names an address that is none")?);
     }
+    // Hosts of this web are here alone: who joined could not fetch them.
+    if settings.origins.of("listen") == Origin::Default {
+        settings.offline = true;
+    }
     if settings.origins.of("host_delay") == Origin::Default {
         settings.host_delay = HOST_DELAY;
         settings.ip_delay = Duration::ZERO;
@@ -150,6 +154,7 @@ mod tests {
         let mut settings = Settings::with_data(Path::new("/d"));
         let demo = start(&mut settings).expect("served");
         assert!(!settings.seeds.is_empty() && !settings.resolve.is_empty());
+        assert!(settings.offline, "nobody joins by chance");
         let address = settings.resolve[0].target;
         assert!(address.ip().is_loopback());
         assert!(std::net::TcpStream::connect(address).is_ok());

@@ -5,6 +5,7 @@ mod exclude;
 mod explain;
 mod export;
 mod import;
+mod lexicon;
 mod search;
 mod site;
 mod status;
@@ -195,12 +196,14 @@ impl Peer for LivePeer {
     }
 
     fn lexicon(&self, term: String) -> Answer<'_, types::Lexicon> {
-        self.answer(move |live| live.lexicon(&term))
+        match self.is_alone() {
+            true => self.answer(move |live| live.lexicon(&term, true)),
+            false => Box::pin(async move { self.lexicon_of_swarm(term).await }),
+        }
     }
 
     fn search(&self, request: types::SearchRequest) -> Answer<'_, types::SearchResults> {
-        let alone = self.0.shared.view().is_none_or(|view| view.members().count() <= 1);
-        match self.0.coordinator.clone().filter(|_| !alone) {
+        match self.0.coordinator.clone().filter(|_| !self.is_alone()) {
             Some(coordinator) => Box::pin(self.search_swarm(coordinator, request)),
             None => self.answer(move |live| live.search(&request)),
         }

@@ -11,9 +11,6 @@ use anthill_protocol::key::UrlId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Postings shown of a term.
-const POSTINGS: usize = 20;
-
 impl LivePeer {
     /// Asks all peers. What an exclusion hides here is left out here, whatever others show.
     pub(super) async fn search_swarm(
@@ -133,21 +130,9 @@ impl Live {
         }
     }
 
-    pub(super) fn lexicon(&self, term: &str) -> Result<types::Lexicon, PeerError> {
-        let entry = self.searcher.lexicon(term, POSTINGS).map_err(|e| PeerError::Internal(e.to_string()))?;
-        Ok(types::Lexicon {
-            term: term.to_owned(),
-            forms: entry.forms.into_iter().map(|f| f.form).collect(),
-            df: entry.df,
-            cf: entry.cf,
-            documents: self.searcher.documents(),
-            postings: entry.postings.into_iter().map(|p| types::Posting { url: p.url, tf: p.tf }).collect(),
-        })
-    }
-
     /// In how many documents a word is, and how many there are.
     pub(super) fn document_frequency(&self, word: &str) -> (u64, u64) {
-        let df = self.searcher.lexicon(word, 0).map(|l| l.df).unwrap_or(0);
+        let df = self.searcher.lexicon(word, 0, None).map(|l| l.df).unwrap_or(0);
         (df, self.searcher.documents())
     }
 

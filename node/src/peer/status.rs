@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 fn slots(mind: &Mind) -> types::Slots {
     let debt = mind.copies().debt();
     types::Slots {
-        held: mind.slots_served() as u64,
+        held: mind.served().count() as u64,
         kept: mind.copies().kept() as u64,
         copies_missing: debt.copies,
         changes_missing: debt.changes,

@@ -152,17 +152,24 @@ impl LivePeer {
     /// How all peers do, summed; those that do not answer in time are not counted.
     pub(super) async fn swarm_status(&self, own: types::Status) -> types::Status {
         let mut sum = types::Status { peers_reporting: Some(1), ..own };
-        let Some(inquiries) = self.inquiries() else { return sum };
-        let asked = futures_util::stream::iter(self.others());
-        let mut answers = asked
-            .map(|peer| inquiries.ask::<types::Status>(peer, Question::Status))
-            .buffer_unordered(AT_ONCE);
-        while let Some(answer) = answers.next().await {
-            if let Some(status) = answer {
-                sum.add(&status);
-            }
-        }
+        let answers = self.ask_all::<types::Status>(&Question::Status).await;
+        answers.iter().flatten().for_each(|status| sum.add(status));
         sum
+    }
+
+    /// Whether this peer sees no other.
+    pub(super) fn is_alone(&self) -> bool {
+        self.0.shared.view().is_none_or(|view| view.members().count() <= 1)
+    }
+
+    /// What all other peers answer; none of those that do not in time.
+    pub(super) async fn ask_all<T: serde::de::DeserializeOwned>(
+        &self,
+        question: &Question,
+    ) -> Vec<Option<T>> {
+        let Some(inquiries) = self.inquiries() else { return Vec::new() };
+        let asked = futures_util::stream::iter(self.others());
+        asked.map(|peer| inquiries.ask::<T>(peer, question.clone())).buffer_unordered(AT_ONCE).collect().await
     }
 
     /// Asks the holder of a slot, where it is another peer; none if it is this one, or does not answer.
@@ -205,6 +212,10 @@ impl LivePeer {
             Question::Site(site) => {
                 let report = self.answer(move |live| live.site(&site)).await;
                 inquiries.answer(to, id, report.ok().as_ref());
+            }
+            Question::Lexicon(term) => {
+                let told = self.answer(move |live| live.lexicon(&term, false)).await;
+                inquiries.answer(to, id, told.ok().as_ref());
             }
             Question::Explain(url) => {
                 let told = self.answer(move |live| live.explain(&url)).await;

@@ -29,6 +29,8 @@ pub enum Question {
     Site(String),
     /// What it knows of a URL.
     Explain(String),
+    /// What it knows of a term, in the slots it holds.
+    Lexicon(String),
 }
 
 /// What is said.
@@ -50,7 +52,9 @@ impl Said {
     pub fn read(bytes: &[u8]) -> Option<Said> {
         let said: Said = decode(bytes).ok()?;
         let fits = match &said {
-            Said::Ask(_, Question::Site(text) | Question::Explain(text)) => text.len() <= MAX_ASKED,
+            Said::Ask(_, Question::Site(text) | Question::Explain(text) | Question::Lexicon(text)) => {
+                text.len() <= MAX_ASKED
+            }
             Said::Ask(_, Question::Status) | Said::Answer(_, None) => true,
             Said::Answer(_, Some(answer)) => answer.len() <= MAX_ANSWER,
         };

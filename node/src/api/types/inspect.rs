@@ -228,6 +228,12 @@ pub struct Lexicon {
     pub documents: u64,
     /// The head of its postings.
     pub postings: Vec<Posting>,
+    /// Peers asked, this one included.
+    #[serde(default)]
+    pub peers_asked: u64,
+    /// Those that answered.
+    #[serde(default)]
+    pub peers_answered: u64,
 }
 
 /// A document that has a term.
