@@ -1,6 +1,7 @@
 //! What is put in is found, in the right order.
 #![allow(clippy::unwrap_used, reason = "a test ends there")]
 
+use anthill_index::Slots;
 use anthill_index::{
     Among, Document, Error, Index, Query, Results, SearchOptions, Settings, Weights, Writer,
 };
