@@ -95,17 +95,18 @@ impl<R: Rights> Agent<R> {
         let made = match made {
             Made::Robots(file) => RobotsMade::File(file),
             Made::Redirect(_) => match links.next() {
-                // Rules that lie with a host that another peer asks are not to be had; RFC 9309, section 2.3.1.2, leaves
-                // it to the crawler to take them for missing.
-                Some(to) if !self.door().forbidden(&to) && self.rights.holds(to.host.slot()) => {
-                    RobotsMade::Redirect(Target {
-                        host: to.host,
-                        name: to.host_name,
-                        site: to.site_name,
-                        url: to.url,
-                    })
+                // Rules that lie with a host that another peer asks, or nobody may ask, are not to be had. They exist:
+                // RFC 9309, section 2.3.1.4, has them forbid everything.
+                Some(to) if self.door().forbidden(&to) || !self.rights.holds(to.host.slot()) => {
+                    RobotsMade::OutOfReach
                 }
-                _ => RobotsMade::Nothing,
+                Some(to) => RobotsMade::Redirect(Target {
+                    host: to.host,
+                    name: to.host_name,
+                    site: to.site_name,
+                    url: to.url,
+                }),
+                None => RobotsMade::Nothing,
             },
             _ => RobotsMade::Nothing,
         };

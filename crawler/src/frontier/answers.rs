@@ -14,6 +14,10 @@ use std::time::Duration;
 /// Errands that one host does at once for others: a host that thousands point to would do nothing else.
 const MAX_ERRANDS: usize = 64;
 
+/// How long a host is left alone whose robots.txt is said to be elsewhere and cannot be had there. The host itself
+/// answers, so that a back-off that starts anew at every answer would ask it again and again. A guess.
+const RULES_ELSEWHERE_PAUSE: Duration = Duration::from_secs(3_600);
+
 /// Where a robots.txt is to be found instead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
@@ -34,6 +38,8 @@ pub enum RobotsMade {
     File(Vec<u8>),
     /// A redirect, to somewhere a crawler may go.
     Redirect(Target),
+    /// A redirect to where this peer may not ask, such as a host that another peer asks.
+    OutOfReach,
     /// Nothing of use besides the status.
     Nothing,
 }
@@ -174,6 +180,7 @@ impl State {
                 self.errand(to.host, Errand { hops: errand.hops + 1, url: to.url, ..errand }, now);
                 return None;
             }
+            (ForRules::Redirect, RobotsMade::OutOfReach) => RobotsAnswer::Unavailable,
             (ForRules::File, RobotsMade::File(file)) => RobotsAnswer::File(file),
             (ForRules::File, _) => RobotsAnswer::File(Vec::new()),
             (ForRules::Redirect | ForRules::Missing, _) => RobotsAnswer::Missing,
@@ -197,10 +204,10 @@ impl State {
         };
         let before = host.weight();
         if answer == RobotsAnswer::Unavailable {
-            // The host asked has been backed off already; one that only sent us there has not.
-            if asked != of {
+            // A host that failed has been backed off already; one that only sent us elsewhere has not.
+            if asked != of || host.pace.hold_until <= now {
                 host.trouble = Trouble::Robots;
-                host.pace.failed(now, None, &self.config, &mut self.rng);
+                host.pace.failed(now, Some(RULES_ELSEWHERE_PAUSE), &self.config, &mut self.rng);
             }
             host.pace.closed();
             expires = host.pace.hold_until;

@@ -331,6 +331,29 @@ fn a_robots_txt_elsewhere_is_fetched_there_and_rules_here() {
 }
 
 #[test]
+fn rules_that_lie_where_nobody_may_ask_forbid_everything_for_an_hour() {
+    let mut state = state(quick());
+    gain(&mut state, "a.test", 2);
+    pump(&mut state, T);
+    tell(&mut state, T, Input::HostLoaded { host: host("a.test"), record: None });
+    let items = vec![item("a.test", 2, 1, "/")];
+    let loaded =
+        Input::FrontLoaded { host: host("a.test"), level: 2, items, more: false, robots: Some([None, None]) };
+    tell(&mut state, T, loaded);
+    let asked = grant(tell(&mut state, T, resolved("a.test")));
+    tell(&mut state, T, response(asked.id, T, 301, None));
+    let flight = state.finish(asked.id).expect("it ended");
+    let Work::Robots(errand) = flight.work else { panic!("not robots") };
+    let end = flight.end.expect("it ended");
+    let learned = state.robots_made(T, flight.host, errand, end, RobotsMade::OutOfReach);
+    let record = learned.expect("it is known now").record;
+    assert_eq!(record.answer, RobotsAnswer::Unavailable);
+    assert!(record.expires >= T + Duration::from_secs(3_600), "{record:?}");
+    assert!(!pump(&mut state, T).iter().any(|effect| matches!(effect, Effect::Grant(_))));
+    assert_eq!(state.down(host("a.test"), T), Some(record.expires));
+}
+
+#[test]
 fn more_than_the_settings_allow_are_never_in_flight() {
     let mut state = state(Config { max_in_flight: 2, max_unmade: 1, ..quick() });
     let first = ready(&mut state, "a.test", &[(1, "/")], RobotsAnswer::Missing);

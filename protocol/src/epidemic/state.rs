@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// Words waiting to be gossiped. More come by comparison.
 const MAX_NEWS: usize = 1_000;
+/// Words said here lately, which are told to whom this peer meets; the oldest is left to comparison.
+const MAX_SAID: usize = 64;
 /// Messages gossiped at once; the rest follow after [`Config::gossip_delay`].
 const NEWS_AT_ONCE: usize = 4;
 /// Items refused lately, which are not asked for again until the next [`Config::collect_every`] or change of standing.
@@ -38,6 +40,9 @@ pub struct State<B: Book, K> {
     peers: BTreeSet<PeerKey>,
     news: VecDeque<B::Item>,
     news_at: Option<Instant>,
+    /// What was said here within [`Config::period`], the latest last: who was not known when it was gossiped has not
+    /// got it, and may have made its first comparison before.
+    said: VecDeque<(Instant, ItemKey)>,
     pub(crate) pull: Option<Pull>,
     pub(crate) compare_at: Instant,
     collect_at: Instant,
@@ -86,6 +91,7 @@ impl<B: Book, K: Keys> State<B, K> {
             peers: BTreeSet::new(),
             news: VecDeque::new(),
             news_at: None,
+            said: VecDeque::new(),
             pull: None,
             ahead: None,
             compared: false,
@@ -123,6 +129,7 @@ impl<B: Book, K: Keys> State<B, K> {
                     let at = if self.compared { now + self.config.pause } else { now };
                     let soon = at + jitter(&mut self.rng, self.config.spread);
                     self.compare_at = self.compare_at.min(soon);
+                    self.tell_newcomer(now, peer, out);
                 }
             }
             Input::PeerDown(peer) => {
@@ -137,6 +144,14 @@ impl<B: Book, K: Keys> State<B, K> {
                 let gone = self.book.set_standing(standing);
                 self.forget(gone, out);
             }
+        }
+    }
+
+    fn tell_newcomer(&mut self, now: Instant, peer: PeerKey, out: &mut Vec<EffectOf<B>>) {
+        self.said.retain(|(at, _)| now < *at + self.config.period);
+        let keys: Vec<ItemKey> = self.said.iter().map(|(_, key)| *key).collect();
+        if !keys.is_empty() {
+            self.tell(now, peer, &keys, out);
         }
     }
 
@@ -430,6 +445,11 @@ impl<B: Book, K: Keys> State<B, K> {
             if self.unshared.len() < MAX_NEWS {
                 self.unshared.insert(key);
             }
+            self.said.retain(|(_, said)| *said != key);
+            if self.said.len() >= MAX_SAID {
+                self.said.pop_front();
+            }
+            self.said.push_back((now, key));
             if self.news.len() < MAX_NEWS {
                 self.news.push_back(told);
                 self.news_at.get_or_insert(now + self.config.gossip_delay);

@@ -308,3 +308,17 @@ fn what_is_dead_is_taken_off_the_disk_in_time() {
     let news = Input::Received(key(2), Message::News(vec![item]));
     assert_eq!(handle(&mut one, dead, news), [], "and it does not come back");
 }
+
+#[test]
+fn who_is_met_is_told_what_was_said_here_a_moment_ago_and_no_older_word() {
+    let mut speaker = state(1, [rule(1, 1)]);
+    handle(&mut speaker, NOW, Input::PeerUp(key(2)));
+    handle(&mut speaker, NOW, Input::Local(rule(1, 2)));
+    let soon = NOW + Duration::from_secs(9);
+    handle(&mut speaker, soon, Input::Tick);
+    let told = sent(&handle(&mut speaker, soon, Input::PeerUp(key(3))));
+    assert!(matches!(&told[..], [Message::News(items)] if *items == [rule(1, 2)]), "{told:?}");
+    assert_eq!(sent(&handle(&mut speaker, soon, Input::PeerUp(key(3)))), [], "it is known already");
+    let late = NOW + speaker.config.period;
+    assert_eq!(sent(&handle(&mut speaker, late, Input::PeerUp(key(4)))), [], "comparison has had its time");
+}
