@@ -294,8 +294,8 @@ fn a_host_with_another_address_is_asked_there_within_its_delay_and_not_for_ever(
     assert!(state.down(host("a.test"), now).is_some());
 }
 
-#[test]
-fn a_robots_txt_elsewhere_is_fetched_there_and_rules_here() {
+/// A host whose robots.txt was asked for and is said to be elsewhere; it has the page "/no" to be fetched.
+fn rules_elsewhere() -> (State, HostId, (Instant, End), Errand) {
     let mut state = state(quick());
     gain(&mut state, "a.test", 2);
     pump(&mut state, T);
@@ -308,14 +308,20 @@ fn a_robots_txt_elsewhere_is_fetched_there_and_rules_here() {
     tell(&mut state, T, response(asked.id, T, 301, None));
     let flight = state.finish(asked.id).expect("it ended");
     let Work::Robots(errand) = flight.work else { panic!("not robots") };
+    let end = flight.end.expect("it ended");
+    (state, flight.host, end, errand)
+}
+
+#[test]
+fn a_robots_txt_elsewhere_is_fetched_there_and_rules_here() {
+    let (mut state, asked, end, errand) = rules_elsewhere();
     let target = Target {
         host: host("b.test"),
         name: "b.test".into(),
         site: "b.test".into(),
         url: "http://b.test/rules".into(),
     };
-    let end = flight.end.expect("it ended");
-    assert_eq!(state.robots_made(T, flight.host, errand, end, RobotsMade::Redirect(target)), None);
+    assert_eq!(state.robots_made(T, asked, errand, end, RobotsMade::Redirect(target)), None);
     assert_eq!(pump(&mut state, T), [Effect::LoadHost(host("b.test"))]);
     tell(&mut state, T, Input::HostLoaded { host: host("b.test"), record: None });
     let there = grant(tell(&mut state, T, resolved("b.test")));
@@ -332,20 +338,8 @@ fn a_robots_txt_elsewhere_is_fetched_there_and_rules_here() {
 
 #[test]
 fn rules_that_lie_where_nobody_may_ask_forbid_everything_for_an_hour() {
-    let mut state = state(quick());
-    gain(&mut state, "a.test", 2);
-    pump(&mut state, T);
-    tell(&mut state, T, Input::HostLoaded { host: host("a.test"), record: None });
-    let items = vec![item("a.test", 2, 1, "/")];
-    let loaded =
-        Input::FrontLoaded { host: host("a.test"), level: 2, items, more: false, robots: Some([None, None]) };
-    tell(&mut state, T, loaded);
-    let asked = grant(tell(&mut state, T, resolved("a.test")));
-    tell(&mut state, T, response(asked.id, T, 301, None));
-    let flight = state.finish(asked.id).expect("it ended");
-    let Work::Robots(errand) = flight.work else { panic!("not robots") };
-    let end = flight.end.expect("it ended");
-    let learned = state.robots_made(T, flight.host, errand, end, RobotsMade::OutOfReach);
+    let (mut state, asked, end, errand) = rules_elsewhere();
+    let learned = state.robots_made(T, asked, errand, end, RobotsMade::OutOfReach);
     let record = learned.expect("it is known now").record;
     assert_eq!(record.answer, RobotsAnswer::Unavailable);
     assert!(record.expires >= T + Duration::from_secs(3_600), "{record:?}");

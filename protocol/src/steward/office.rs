@@ -81,8 +81,9 @@ impl Office {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         let turn = self.timers.first().map(|(at, _)| *at);
-        let drains = self.draining.values().any(|(_, answered)| !answered);
-        turn.into_iter().chain((drains && !self.is_over).then_some(self.quarantine)).min()
+        // Slots that were given up stay there, so that there may be thousands: they are gone through in quarantine only.
+        let waits = !self.is_over && self.draining.values().any(|(_, answered)| !answered);
+        turn.into_iter().chain(waits.then_some(self.quarantine)).min()
     }
 
     /// A lease was got or renewed.
