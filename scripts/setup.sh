@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what a build needs besides Rust: a C++ compiler and libclang (RocksDB), and certificates (https).
+# Installs what a build needs besides Rust: a C++ compiler and libclang (RocksDB), make (jemalloc), and certificates (https).
 # Does nothing when they are there; says what to install where it may not.
 set -eu
 
@@ -15,6 +15,7 @@ have_libclang() {
 
 missing=""
 command -v c++ >/dev/null 2>&1 || missing="$missing g++"
+command -v make >/dev/null 2>&1 || missing="$missing make"
 have_libclang || missing="$missing libclang-dev"
 [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -d /etc/pki ] || missing="$missing ca-certificates"
 
@@ -28,7 +29,7 @@ if [ -n "$missing" ]; then
         DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -q --no-install-recommends $missing >&2
     else
         echo "anthill: please install these system packages first:$missing" >&2
-        echo "         (a C++ compiler and libclang are needed to build RocksDB)" >&2
+        echo "         (a C++ compiler and libclang are needed to build RocksDB, make to build jemalloc)" >&2
         exit 1
     fi
 fi

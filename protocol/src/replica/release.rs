@@ -104,10 +104,11 @@ impl<K: Keys> State<K> {
         }
         self.timers.insert((now + again, timer));
         let Some(release) = self.releasing(slot) else { return };
-        let Some((keepers, placement)) = keepers else { return release.restart() };
+        // Giving what one has needs no view: a crawl is not over before that is done.
         let Some(goal) = release.goal else {
             return self.wish(slot, holder, Purpose::Release { token });
         };
+        let Some((keepers, placement)) = keepers else { return release.restart() };
         if release.placement != placement {
             release.placement = placement;
             release.restart();

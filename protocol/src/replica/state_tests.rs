@@ -429,3 +429,17 @@ fn a_window_bounds_what_is_on_its_way() {
     net.run(20);
     assert_eq!((net.items(2), net.peers[&peer(1)].0.flight), (200, 0));
 }
+
+#[test]
+fn who_lets_go_gives_what_it_has_though_its_view_has_too_few_who_should_keep_it() {
+    let mut net = Net::of(2);
+    net.claim(&claim(1, 2, &[2]));
+    net.write(2, 0..3, 10);
+    assert!(net.peers[&peer(2)].0.is_merged(), "it holds");
+    net.claim(&claim(2, 1, &[1]));
+    assert!(!net.peers[&peer(2)].0.is_merged());
+    net.run(120);
+    assert_eq!(net.items(1), 3);
+    assert!(net.peers[&peer(2)].0.is_merged());
+    assert!(!net.peers[&peer(2)].1.deleted, "one copy alone is too few to delete the other");
+}
