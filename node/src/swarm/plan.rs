@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::plan::message::MAX_MANIFESTS;
-use anthill_protocol::plan::{Manifest, Message, Table, order_of};
+use anthill_protocol::plan::{Manifest, Message, Table, keepers_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -93,19 +93,16 @@ impl Planner {
         let look = |table: &mut Table, slot: Slot| {
             let owners = view.owners(slot, self.replicas);
             let claim = claims.claim(slot).map(|(mint, _)| &mint.claim);
-            let mut keepers = match claim {
-                Some(claim) => order_of(claim, &owners),
-                None => owners.as_slice().to_vec(),
-            };
+            let (mut keepers, token) = keepers_of(claim, claims.route(slot), &owners);
             let own = self.own(mind, slot).filter(|own| own.whole);
             keepers.retain(|peer| if *peer == self.me { own.is_some() } else { view.is_live(peer) });
             table.set_keepers(slot, &keepers);
             if let Some(own) = own {
                 table.learn(self.me, [(slot, own)]);
             }
-            // Members of a set have whole copies; what changed since they say themselves.
-            if let Some(claim) = claim {
-                let assumed = Manifest { token: claim.token, seq: 0, documents: 0, whole: true };
+            // They have whole copies; what changed since they say themselves, and they say nothing of what is empty.
+            if let Some(token) = token {
+                let assumed = Manifest { token, seq: 0, documents: 0, whole: true };
                 for peer in keepers.into_iter().filter(|peer| *peer != self.me) {
                     if table.manifest(slot, &peer).is_none() {
                         table.learn(peer, [(slot, assumed)]);

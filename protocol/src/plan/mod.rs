@@ -22,4 +22,4 @@ mod table;
 pub use message::Message;
 pub use round::{Config, Coverage, Round, Step};
 pub use slots::{SlotSet, WORDS};
-pub use table::{Manifest, Table, order_of};
+pub use table::{Manifest, Table, keepers_of};

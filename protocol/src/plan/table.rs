@@ -31,7 +31,7 @@ impl Manifest {
 }
 
 /// The order in which the members of a claim's set answer: the holder, then owners, the first first, then the others by name.
-pub fn order_of(claim: &Claim, owners: &Owners) -> Vec<PeerKey> {
+fn order_of(claim: &Claim, owners: &Owners) -> Vec<PeerKey> {
     let owners = owners.as_slice().iter().filter(|owner| claim.keeps(owner));
     let mut order = Vec::with_capacity(claim.set.len());
     for peer in [&claim.holder].into_iter().chain(owners).chain(&claim.set) {
@@ -40,6 +40,26 @@ pub fn order_of(claim: &Claim, owners: &Owners) -> Vec<PeerKey> {
         }
     }
     order
+}
+
+/// Who answers for a slot, and by which token they are taken to have all of it until they say otherwise: the set of the claim known,
+/// or, when somebody says that it holds by a later one, that peer and the owners. A peer knows the claims of slots that it keeps, and of
+/// others little more than who holds them. Without either, the owners, and nothing is assumed. Who is asked in vain declines.
+pub fn keepers_of(
+    claim: Option<&Claim>,
+    route: Option<(PeerKey, Token)>,
+    owners: &Owners,
+) -> (Vec<PeerKey>, Option<Token>) {
+    match (claim, route) {
+        (Some(claim), route) if route.is_none_or(|(_, token)| token <= claim.token) => {
+            (order_of(claim, owners), Some(claim.token))
+        }
+        (_, Some((holder, token))) => {
+            let others = owners.as_slice().iter().filter(|owner| **owner != holder);
+            ([&holder].into_iter().chain(others).copied().collect(), Some(token))
+        }
+        _ => (owners.as_slice().to_vec(), None),
+    }
 }
 
 /// Who keeps what. At most [`MAX_OWNERS`] peers for each slot.
@@ -73,7 +93,7 @@ impl Table {
         Table { rows: vec![Row::default(); SLOTS as usize], sum: 0 }
     }
 
-    /// Who keeps a slot, in the order in which they answer ([`order_of`]); more than [`MAX_OWNERS`] are left out. Manifests of those who did
+    /// Who keeps a slot, in the order in which they answer ([`keepers_of`]); more than [`MAX_OWNERS`] are left out. Manifests of those who did
     /// before stay.
     pub fn set_keepers(&mut self, slot: Slot, order: &[PeerKey]) {
         let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { return };

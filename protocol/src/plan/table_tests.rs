@@ -35,6 +35,24 @@ fn the_holder_answers_first_then_owners_then_the_rest() {
 }
 
 #[test]
+fn who_says_that_it_holds_by_a_later_claim_is_asked_first() {
+    let record = |n| MemberRecord::first(peer(n), Vec::new(), true, 64, Instant::ZERO);
+    let owners = Placement::of((1..=6).map(|n| Member::from(&record(n)))).owners(slot(77), 3);
+    let [a, b, c] = owners.as_slice() else { panic!("three owners") };
+    let token = |counter, minter: &PeerKey| Token { counter, minter: *minter };
+    let claim = Claim { slot: slot(77), token: token(5, a), holder: *a, set: vec![*a] };
+    assert_eq!(keepers_of(None, None, &owners), (vec![*a, *b, *c], None));
+    assert_eq!(keepers_of(Some(&claim), None, &owners), (vec![*a], Some(claim.token)));
+    for earlier in [token(5, a), token(4, b)] {
+        assert_eq!(keepers_of(Some(&claim), Some((*b, earlier)), &owners), (vec![*a], Some(claim.token)));
+    }
+    let later = token(6, b);
+    for known in [None, Some(&claim)] {
+        assert_eq!(keepers_of(known, Some((*b, later)), &owners), (vec![*b, *a, *c], Some(later)));
+    }
+}
+
+#[test]
 fn only_whole_copies_answer_and_old_words_change_nothing() {
     let mut table = Table::new();
     let nobody = BTreeSet::new();
