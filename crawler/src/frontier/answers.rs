@@ -160,25 +160,20 @@ impl State {
         (at, end): (Instant, End),
         made: RobotsMade,
     ) -> Option<Learned> {
-        let answer = match (outcome::of_robots(&end).0, made) {
+        let for_rules = outcome::of_robots(&end).0;
+        let answer = match (for_rules, made) {
             (ForRules::Untouched, _) => {
                 self.errand(asked, errand, now);
                 return None;
             }
             (ForRules::Redirect, RobotsMade::Redirect(to)) if errand.hops < MAX_ROBOTS_HOPS => {
                 let host = self.host_or_new(to.host, &to.name, &to.site);
-                if host.warm.as_ref().is_some_and(|warm| warm.errands.len() >= MAX_ERRANDS) {
-                    return Some(self.learn(
-                        now,
-                        asked,
-                        errand.of,
-                        errand.scheme,
-                        at,
-                        RobotsAnswer::Unavailable,
-                    ));
+                let is_busy = host.warm.as_ref().is_some_and(|warm| warm.errands.len() >= MAX_ERRANDS);
+                if !is_busy {
+                    self.errand(to.host, Errand { hops: errand.hops + 1, url: to.url, ..errand }, now);
+                    return None;
                 }
-                self.errand(to.host, Errand { hops: errand.hops + 1, url: to.url, ..errand }, now);
-                return None;
+                RobotsAnswer::Unavailable
             }
             (ForRules::Redirect, RobotsMade::OutOfReach) => RobotsAnswer::Unavailable,
             (ForRules::File, RobotsMade::File(file)) => RobotsAnswer::File(file),
@@ -186,13 +181,25 @@ impl State {
             (ForRules::Redirect | ForRules::Missing, _) => RobotsAnswer::Missing,
             (ForRules::Unavailable, _) => RobotsAnswer::Unavailable,
         };
-        Some(self.learn(now, asked, errand.of, errand.scheme, at, answer))
+        // A host that failed has been backed off already; one that only sent us elsewhere has not.
+        let sent_elsewhere = asked != errand.of || for_rules == ForRules::Redirect;
+        if sent_elsewhere && answer == RobotsAnswer::Unavailable {
+            self.not_had_elsewhere(now, errand.of);
+        }
+        Some(self.learn(now, errand.of, errand.scheme, at, answer))
+    }
+
+    /// The rules of this host are said to be elsewhere, and cannot be had there.
+    fn not_had_elsewhere(&mut self, now: Instant, of: HostId) {
+        if let Some(host) = self.hosts.get_mut(&of) {
+            host.trouble = Trouble::Robots;
+            host.pace.failed(now, Some(RULES_ELSEWHERE_PAUSE), &self.config, &mut self.rng);
+        }
     }
 
     fn learn(
         &mut self,
         now: Instant,
-        asked: HostId,
         of: HostId,
         scheme: Scheme,
         at: Instant,
@@ -204,11 +211,6 @@ impl State {
         };
         let before = host.weight();
         if answer == RobotsAnswer::Unavailable {
-            // A host that failed has been backed off already; one that only sent us elsewhere has not.
-            if asked != of || host.pace.hold_until <= now {
-                host.trouble = Trouble::Robots;
-                host.pace.failed(now, Some(RULES_ELSEWHERE_PAUSE), &self.config, &mut self.rng);
-            }
             host.pace.closed();
             expires = host.pace.hold_until;
         }
@@ -246,7 +248,8 @@ impl State {
                     *rules.of_mut(scheme) = Rules::Absent;
                 }
             } else {
-                self.learn(now, id, of, scheme, now, RobotsAnswer::Unavailable);
+                self.not_had_elsewhere(now, of);
+                self.learn(now, of, scheme, now, RobotsAnswer::Unavailable);
                 out.push(Effect::Changed(of));
             }
         }

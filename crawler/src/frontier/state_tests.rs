@@ -294,8 +294,8 @@ fn a_host_with_another_address_is_asked_there_within_its_delay_and_not_for_ever(
     assert!(state.down(host("a.test"), now).is_some());
 }
 
-/// A host whose robots.txt was asked for and is said to be elsewhere; it has the page "/no" to be fetched.
-fn rules_elsewhere() -> (State, HostId, (Instant, End), Errand) {
+/// A host whose robots.txt was asked for, and what came of it; it has the page "/no" to be fetched.
+fn rules_asked(status: u16, retry_after: Option<u64>) -> (State, HostId, (Instant, End), Errand) {
     let mut state = state(quick());
     gain(&mut state, "a.test", 2);
     pump(&mut state, T);
@@ -305,7 +305,7 @@ fn rules_elsewhere() -> (State, HostId, (Instant, End), Errand) {
         Input::FrontLoaded { host: host("a.test"), level: 2, items, more: false, robots: Some([None, None]) };
     tell(&mut state, T, loaded);
     let asked = grant(tell(&mut state, T, resolved("a.test")));
-    tell(&mut state, T, response(asked.id, T, 301, None));
+    tell(&mut state, T, response(asked.id, T, status, retry_after));
     let flight = state.finish(asked.id).expect("it ended");
     let Work::Robots(errand) = flight.work else { panic!("not robots") };
     let end = flight.end.expect("it ended");
@@ -314,7 +314,7 @@ fn rules_elsewhere() -> (State, HostId, (Instant, End), Errand) {
 
 #[test]
 fn a_robots_txt_elsewhere_is_fetched_there_and_rules_here() {
-    let (mut state, asked, end, errand) = rules_elsewhere();
+    let (mut state, asked, end, errand) = rules_asked(301, None);
     let target = Target {
         host: host("b.test"),
         name: "b.test".into(),
@@ -338,13 +338,22 @@ fn a_robots_txt_elsewhere_is_fetched_there_and_rules_here() {
 
 #[test]
 fn rules_that_lie_where_nobody_may_ask_forbid_everything_for_an_hour() {
-    let (mut state, asked, end, errand) = rules_elsewhere();
+    let (mut state, asked, end, errand) = rules_asked(301, None);
     let learned = state.robots_made(T, asked, errand, end, RobotsMade::OutOfReach);
     let record = learned.expect("it is known now").record;
     assert_eq!(record.answer, RobotsAnswer::Unavailable);
     assert!(record.expires >= T + Duration::from_secs(3_600), "{record:?}");
     assert!(!pump(&mut state, T).iter().any(|effect| matches!(effect, Effect::Grant(_))));
     assert_eq!(state.down(host("a.test"), T), Some(record.expires));
+}
+
+#[test]
+fn a_host_that_fails_and_wants_no_pause_is_not_left_alone_for_an_hour() {
+    let (mut state, asked, end, errand) = rules_asked(503, Some(0));
+    let learned = state.robots_made(T, asked, errand, end, RobotsMade::Nothing);
+    let record = learned.expect("it is known now").record;
+    assert_eq!(record.answer, RobotsAnswer::Unavailable);
+    assert!(record.expires < T + Duration::from_secs(3_600), "{record:?}");
 }
 
 #[test]

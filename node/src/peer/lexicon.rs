@@ -47,14 +47,9 @@ impl LivePeer {
     pub(super) async fn lexicon_of_swarm(&self, term: String) -> Result<types::Lexicon, PeerError> {
         let asked = term.clone();
         let mut sum = self.answer(move |live| live.lexicon(&asked, false)).await?;
-        let mut others = 0;
-        for answer in self.ask_all::<types::Lexicon>(&Question::Lexicon(term)).await {
-            others += 1;
-            if let Some(answer) = answer {
-                add(&mut sum, answer);
-            }
-        }
-        sum.peers_asked += others;
+        let answers = self.ask_all::<types::Lexicon>(&Question::Lexicon(term)).await;
+        sum.peers_asked += answers.len() as u64;
+        answers.into_iter().flatten().for_each(|answer| add(&mut sum, answer));
         Ok(sum)
     }
 }
