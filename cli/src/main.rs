@@ -30,11 +30,6 @@ use clap::Parser;
 use failure::Failure;
 use std::process::ExitCode;
 
-/// Of all threads and of RocksDB too: what a crawl takes and gives back in all sizes leaves fewer holes, and is had faster,
-/// than with the C library's. How it is set: `.cargo/config.toml`.
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 fn main() -> ExitCode {
     match run(Program::parse().command) {
         Ok(code) => code,

@@ -23,3 +23,8 @@ mod told;
 pub mod worker;
 
 pub use run::run;
+
+/// Of all programs with a peer in them, all threads, and RocksDB too: what a crawl takes and gives back in all sizes leaves fewer
+/// holes, and is had faster, than with the C library's. How it is set: `.cargo/config.toml`.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
