@@ -8,7 +8,11 @@ have_libclang() {
     [ -n "${LIBCLANG_PATH:-}" ] && return 0
     for found in /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* /usr/lib/libclang*.so* \
         /usr/lib64/libclang*.so*; do
-        [ -e "$found" ] && return 0
+        case "$found" in
+            # Clang's C++ interface, which many programs bring: no use to bindgen.
+            *libclang-cpp*) ;;
+            *) [ -e "$found" ] && return 0 ;;
+        esac
     done
     return 1
 }
