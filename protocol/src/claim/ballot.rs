@@ -152,9 +152,11 @@ impl<K: Keys> State<K> {
         let number = self.next_round;
         let root = Root::of(&token, number);
         self.mint(now, Mint { claim, base: None, root, how: How::Forced });
-        // Whom it was to catch up with is lost, or may come back and say what it has.
-        if let Some(lead) = self.places.get_mut(&slot).and_then(|place| place.lead.as_mut()) {
-            lead.from = None;
+        if let Some(place) = self.places.get_mut(&slot) {
+            // Another line: what others have of the one before is compared first.
+            place.whole.clear();
+            // Whom it was to catch up with is lost, or may come back and say what it has.
+            place.lead.iter_mut().for_each(|lead| lead.from = None);
         }
         self.forced += 1;
         out.push(Effect::Forced(slot));

@@ -240,7 +240,9 @@ impl<K: Keys> State<K> {
             }
         }
         let mut target: BTreeSet<PeerKey> = set.iter().copied().collect();
-        target.extend(missing.iter().copied().filter(|peer| place.whole.contains(peer)));
+        // Who is down had a whole copy perhaps, but cannot acknowledge: a set of such is never established.
+        let joins = |peer: &PeerKey| place.whole.contains(peer) && view.is_live(peer);
+        target.extend(missing.iter().copied().filter(joins));
         if missing.iter().all(|peer| target.contains(peer)) {
             target.retain(|peer| desired.contains(peer) || *peer == me);
         }

@@ -97,7 +97,9 @@ impl Swarm {
 
     fn feed(&mut self, to: PeerKey, input: Input) {
         let mut out = Vec::new();
-        self.peers.get_mut(&to).expect("a peer").handle(self.now, input, &mut out);
+        // Who is not there any more does nothing.
+        let Some(state) = self.peers.get_mut(&to) else { return };
+        state.handle(self.now, input, &mut out);
         for effect in out {
             match effect {
                 Effect::Send(other, message) => {
@@ -223,4 +225,24 @@ fn who_is_not_of_the_primary_component_has_no_lease_after_a_while() {
     swarm.run(lease / 3);
     show(&mut swarm, true);
     assert!(until(&swarm).is_some());
+}
+
+#[test]
+fn what_the_survivor_of_a_set_took_by_force_it_takes_once() {
+    let slots = || Slot::all().step_by(512);
+    let mut swarm = Swarm::of(&[3], slots());
+    swarm.run(Duration::from_secs(90));
+    swarm.assert_settled();
+    let survivor = swarm.groups[0][0];
+    swarm.peers.retain(|peer, _| *peer == survivor);
+    let view = swarm.peers[&survivor].view.clone().expect("a view");
+    let status = |peer: &PeerKey| if *peer == survivor { Status::Alive } else { Status::Down };
+    let members = view.members().map(|(peer, seen)| (*peer, Seen { status: status(peer), ..seen.clone() }));
+    let after = Arc::new(View::of(members.collect(), true, true));
+    swarm.feed(survivor, Input::View(after));
+    // Those that had copies count for nothing until they are back.
+    swarm.run(Config::default().t_force * 10);
+    let state = &swarm.peers[&survivor];
+    assert_eq!(state.forced(), slots().count() as u64);
+    assert!(slots().all(|slot| state.holds(slot) && !state.is_moving(slot)));
 }

@@ -1,0 +1,247 @@
+"""Swarms of real processes on this machine, over a local web: what the measuring scripts beside this file share.
+
+Programs come from a release build (`cargo build --release --workspace --bins`), in CARGO_TARGET_DIR or BIN. Everything is on loopback and in a
+temporary folder, and is ended with the script.
+"""
+
+import atexit, collections, json, os, re, shutil, signal, subprocess, sys, tempfile, time, urllib.parse, urllib.request
+
+TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.expanduser("~/.cache/anthill/target"))
+BIN = os.environ.get("BIN", os.path.join(TARGET, "release"))
+FORCED = re.compile(r"taken over by force")
+
+
+def say(*words):
+    print(f"{time.strftime('%H:%M:%S')}", *words, flush=True)
+
+
+class Web:
+    """A web as a process: `arguments` are those of anthill-web; `log` has a line for each request."""
+
+    def __init__(self, folder, name, arguments):
+        self.log = os.path.join(folder, f"{name}.log")
+        command = [os.path.join(BIN, "anthill-web"), *arguments, "--log", self.log]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        told = json.loads(self.process.stdout.readline())
+        self.resolve, self.seeds = told["resolve"], told.get("seeds", [])
+
+    def requests(self):
+        time.sleep(1.5)  # it is written out once a second
+        with open(self.log) as lines:
+            return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+class Peer:
+    def __init__(self, number, folder, arguments):
+        self.number, self.data = number, os.path.join(folder, f"p{number}")
+        self.log = os.path.join(folder, f"p{number}.log")
+        self.arguments, self.process = arguments, None
+        self.start()
+
+    def start(self):
+        for name in ("api.addr", "peer.addr"):
+            path = os.path.join(self.data, name)
+            if os.path.exists(path):
+                os.remove(path)
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("ANTHILL_") or k == "ANTHILL_LOG"}
+        self.process = subprocess.Popen(
+            [os.path.join(BIN, "anthill"), "node", "--data", self.data, "--api", "127.0.0.1:0", *self.arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "a"), env=clean)
+        begun = time.time()
+        while not os.path.exists(os.path.join(self.data, "api.addr")):
+            if self.process.poll() is not None or time.time() - begun > 60:
+                sys.exit(f"peer {self.number} did not start: {open(self.log).read()[-2000:]}")
+            time.sleep(0.05)
+        time.sleep(0.05)
+        self.api = open(os.path.join(self.data, "api.addr")).read().strip()
+
+    def address(self):
+        path = os.path.join(self.data, "peer.addr")
+        while not os.path.exists(path):
+            time.sleep(0.05)
+        return open(path).read().strip()
+
+    def get(self, path, timeout=20):
+        with urllib.request.urlopen(f"http://{self.api}/api/v1/{path}", timeout=timeout) as answer:
+            return json.load(answer)
+
+    def post(self, path, body):
+        token = open(os.path.join(self.data, "api.token")).read().strip()
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"http://{self.api}/api/v1/{path}", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def status(self):
+        try:
+            return self.get("status")
+        except OSError:
+            return None
+
+    def search(self, query, n=10, timeout=20):
+        return self.get("search?" + urllib.parse.urlencode({"q": query, "n": n}), timeout)
+
+    def metric(self, name):
+        with urllib.request.urlopen(f"http://{self.api}/metrics", timeout=10) as answer:
+            found = re.search(rf"^{name}(?:{{[^}}]*}})? ([0-9.e+]+)$", answer.read().decode(), re.M)
+        return float(found.group(1)) if found else None
+
+    def forced(self):
+        with open(self.log, errors="replace") as lines:
+            return sum(1 for line in lines if FORCED.search(line))
+
+    def is_alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, patience=15):
+        begun = time.time()
+        self.process.terminate()
+        try:
+            return self.process.wait(patience), time.time() - begun
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return "killed", time.time() - begun
+
+
+class Swarm:
+    """`count` peers; each but the first bootstraps from the first."""
+
+    def __init__(self, folder, webs, count, more=()):
+        self.folder, self.peers, self.more, self.webs = folder, [], list(more), webs
+        self.config = os.path.join(folder, "settings.toml")
+        with open(self.config, "w") as settings:
+            settings.write("[network]\nlan = false\nupnp = false\n")
+        for _ in range(count):
+            self.add()
+
+    def add(self, more=()):
+        arguments = ["--config", self.config, "--listen", "/ip4/127.0.0.1/tcp/0", *self.more, *more]
+        for web in self.webs:
+            for rule in web.resolve:
+                arguments += ["--resolve", rule]
+        if self.peers:
+            living = next(peer for peer in self.peers if peer.is_alive())
+            arguments += ["--bootstrap", living.address()]
+        peer = Peer(len(self.peers), self.folder, arguments)
+        self.peers.append(peer)
+        return peer
+
+    def living(self):
+        return [peer for peer in self.peers if peer.is_alive()]
+
+    def statuses(self):
+        return [peer.status() if peer.is_alive() else None for peer in self.peers]
+
+    def settle(self, patience=240, slots=16384):
+        """Waits until all slots are held, by each peer at least half of its share."""
+        begun = time.time()
+        while time.time() - begun < patience:
+            told = [status for status in self.statuses() if status]
+            held = [status["slots"]["held"] for status in told]
+            met = all(status["peers"]["alive"] == len(told) - 1 for status in told)
+            if met and sum(held) == slots and min(held) * 2 * len(told) >= slots:
+                break
+            time.sleep(1)
+        return time.time() - begun, held
+
+    def crawl(self, seeds, at=1):
+        return self.peers[at].post("crawl", {"seeds": seeds})["crawl"]
+
+    def progress(self, crawl, at=1):
+        return self.peers[at].get(f"crawl/{crawl}")
+
+    def stop(self):
+        return [peer.stop() for peer in self.peers if peer.is_alive()]
+
+    def monitor(self, crawl=None, at=1):
+        """One line of what goes on."""
+        told = self.statuses()
+        held = [status["slots"]["held"] if status else "-" for status in told]
+        missing = sum(status["slots"]["copies_missing"] for status in told if status)
+        fetched = sum(status["urls"]["fetched"] for status in told if status)
+        forced = [peer.forced() for peer in self.peers]
+        words = [f"fetched {fetched}", f"held {sum(h for h in held if h != '-')}", f"by {held}", f"copies missing {missing}"]
+        if any(forced):
+            words.append(f"forced {forced}")
+        if crawl is not None:
+            progress = self.progress(crawl, at)
+            words.append(" ".join(f"{k} {progress[k]}" for k in ("admitted", "fetched", "waiting", "done") if k in progress))
+        say(*words)
+
+
+def folder():
+    """A temporary folder, kept if KEEP is set; whatever was started here ends with the script."""
+    path = tempfile.mkdtemp(prefix="anthill-measure-", dir=os.environ.get("ROOM"))
+    os.setpgrp() if os.getpid() != os.getpgrp() else None
+
+    def end():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(os.getpgrp(), signal.SIGTERM)
+        time.sleep(2)
+        if not os.environ.get("KEEP"):
+            shutil.rmtree(path, ignore_errors=True)
+
+    atexit.register(end)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(1))
+    return path
+
+
+def generated(folder, hosts=200, pages=4000):
+    arguments = ["--preset", "bench", "--hosts", str(hosts), "--pages", str(pages)]
+    web = Web(folder, "generated", ["serve", *arguments])
+    truth = subprocess.run([os.path.join(BIN, "anthill-web"), "truth", *arguments, *web.seeds],
+                           capture_output=True, text=True, check=True)
+    web.truth = json.loads(truth.stdout)
+    return web
+
+
+def docweb(folder, path, listed):
+    """A folder of real pages, begun at its host seeds.test; `listed` has a line for each page that can be reached."""
+    web = Web(folder, "docweb", ["folder", path])
+    web.seeds = ["http://seeds.test/"]
+    web.truth = {"pages": open(listed).read().split()}
+    return web
+
+
+def webs(folder):
+    """The generated web, and the real one if DOCWEB names a folder (DOCWEB_URLS what can be reached there)."""
+    all = [generated(folder, int(os.environ.get("HOSTS", 200)), int(os.environ.get("PAGES", 4000)))]
+    if os.environ.get("DOCWEB"):
+        all.append(docweb(folder, os.environ["DOCWEB"], os.environ["DOCWEB_URLS"]))
+    return all
+
+
+def pages(entries):
+    """How often each URL was asked for and given, robots.txt left out."""
+    return collections.Counter(url(entry) for entry in entries if entry["path"] != "/robots.txt" and entry["status"] == 200)
+
+
+def url(entry):
+    return f"http://{entry['host'].split(':')[0]}{entry['path']}"
+
+
+def compare(webs, extra=0):
+    """Says whether all was fetched, and how often what. Gives the number of fetches beyond the first of each URL."""
+    repeated = 0
+    for web in webs:
+        entries = web.requests()
+        times = pages(entries)
+        missing = [page for page in web.truth["pages"] if canonical(page) not in {canonical(u) for u in times}]
+        again = sum(n - 1 for n in times.values())
+        repeated += again
+        robots = collections.Counter(e["host"] for e in entries if e["path"] == "/robots.txt")
+        say(f"{os.path.basename(web.log)}: {len(entries)} requests, {len(times)} pages of {len(web.truth['pages'])} expected, "
+            f"missing {len(missing)} {missing[:3]}, fetched again {again}, robots.txt at most {max(robots.values(), default=0)} times a host")
+    return repeated
+
+
+def canonical(page):
+    return urllib.parse.unquote(page)
