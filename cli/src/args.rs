@@ -23,6 +23,8 @@ pub enum Command {
     Crawl(crate::crawl::Args),
     /// Search what was crawled
     Search(crate::search::Args),
+    /// Print addresses to begin a crawl of a topic with, from what was crawled
+    Seeds(crate::seeds::Args),
     /// Show what a node does
     Status(crate::status::Args),
     /// List the peers of the swarm
@@ -85,6 +87,7 @@ mod tests {
             "search ants -n 5 --offset 10 --require-full --json",
             "node --listen /ip4/127.0.0.1/tcp/1 --bootstrap /ip4/127.0.0.1/tcp/2 --swarm s --swarm-key f",
             "demo --peers 5 --keep",
+            "seeds ants -n 50 --per-host 1 --json",
             "status --json",
             "status --swarm --json",
             "peers --json",
@@ -129,6 +132,8 @@ mod tests {
             "search ants -bees",
             "search ants -n 0",
             "search ants -n 101",
+            "seeds",
+            "seeds ants -n 0",
             "status --node ftp://127.0.0.1:7070",
             "exclude",
             "exclude a.test b.test",

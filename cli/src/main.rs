@@ -21,6 +21,7 @@ mod lexicon;
 mod node;
 mod peers;
 mod search;
+mod seeds;
 mod site;
 mod status;
 mod tool;
@@ -46,6 +47,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Demo(args) => demo::run(args),
         Command::Crawl(args) => crawl::run(args),
         Command::Search(args) => search::run(args),
+        Command::Seeds(args) => seeds::run(args),
         Command::Status(args) => status::run(args),
         Command::Peers(args) => peers::run(args),
         Command::Invite(args) => invite::run(args),

@@ -81,6 +81,8 @@ pub enum ToDriver {
     Leave(Sender<()>),
     /// No more work: answers when nothing is in flight.
     Drain(Sender<()>),
+    /// Answer when this turn is over: what is to be hidden and who is there have been looked at then.
+    Turn(Sender<()>),
     /// End.
     Stop,
 }
@@ -133,6 +135,8 @@ pub struct Driver {
     excluding: BTreeMap<u64, Sender<Result<RuleKey, String>>>,
     /// Who waits for goodbye to be said.
     leaving: Vec<Sender<()>>,
+    /// Who waits for this turn to be over.
+    turning: Vec<Sender<()>>,
     /// Slots to be served, and not any more, since effects were carried out last.
     opening: Vec<Slot>,
     closing: Vec<Slot>,
@@ -168,6 +172,7 @@ impl Driver {
             beginning: BTreeMap::new(),
             excluding: BTreeMap::new(),
             leaving: Vec::new(),
+            turning: Vec::new(),
             opening: Vec::new(),
             closing: Vec::new(),
             seen: None,
@@ -252,6 +257,7 @@ impl Driver {
                 self.mind.handle(now, peer::Input::Leave, outbox);
             }
             ToDriver::Drain(reply) => self.draining.push(reply),
+            ToDriver::Turn(reply) => self.turning.push(reply),
             ToDriver::Stop => return std::ops::ControlFlow::Break(()),
         }
         std::ops::ControlFlow::Continue(())
@@ -343,6 +349,7 @@ impl Driver {
         let counts = crawl.counts();
         self.shared.in_flight.store(counts.in_flight as u64, Ordering::Relaxed);
         self.shared.idle.store(self.mind.idle(), Ordering::Relaxed);
+        self.turning.drain(..).for_each(|reply| _ = reply.send(()));
         if !self.draining.is_empty() && counts.permits == 0 && counts.commits == 0 {
             for reply in self.draining.drain(..) {
                 let _ = reply.send(());

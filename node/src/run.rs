@@ -205,6 +205,10 @@ async fn start(
     };
     drop(makers_out);
     drop(fetching);
+    // What is excluded is known before anybody can ask.
+    let (reply, turned) = bounded(1);
+    let _ = driver_in.send(ToDriver::Turn(reply));
+    let _ = tokio::task::spawn_blocking(move || turned.recv_timeout(DRAIN)).await;
 
     let coordinator = handle.clone().map(|network| {
         let shard = Arc::new(Shard::new(searcher.clone(), Arc::clone(&store), Arc::clone(&plan)));

@@ -8,12 +8,12 @@ room = folder()
 all = webs(room)
 swarm = Swarm(room, all, count, ["--host-delay", "100ms", "--ip-delay", "0s"])
 say("settled after %.0f s, held %s" % swarm.settle())
-crawl = swarm.crawl([seed for web in all for seed in web.seeds])
+swarm.crawl()
 begun = time.time()
-while time.time() - begun < 900 and not swarm.progress(crawl)["done"]:
+while time.time() - begun < 900 and not swarm.progress()["done"]:
     time.sleep(3)
-    swarm.monitor(crawl)
-say(f"done {swarm.progress(crawl)['done']} after {time.time() - begun:.0f} s")
+    swarm.monitor()
+say(f"done {swarm.progress()['done']} after {time.time() - begun:.0f} s")
 compare(all)
 by = [s["urls"]["fetched"] for s in swarm.statuses()]
 say("pages by peer", by, "least allowed", sum(len(w.truth["pages"]) for w in all) // (3 * count))

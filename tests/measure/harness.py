@@ -21,6 +21,7 @@ class Web:
     def __init__(self, folder, name, arguments):
         self.log = os.path.join(folder, f"{name}.log")
         command = [os.path.join(BIN, "anthill-web"), *arguments, "--log", self.log]
+        self.scope = "any"
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         told = json.loads(self.process.stdout.readline())
         self.resolve, self.seeds = told["resolve"], told.get("seeds", [])
@@ -151,16 +152,21 @@ class Swarm:
             time.sleep(1)
         return time.time() - begun, held
 
-    def crawl(self, seeds, at=1):
-        return self.peers[at].post("crawl", {"seeds": seeds})["crawl"]
+    def crawl(self, at=1):
+        """Begins a crawl of each web."""
+        ask = lambda web: self.peers[at].post("crawl", {"seeds": web.seeds, "scope": web.scope})["crawl"]
+        self.crawls = [ask(web) for web in self.webs]
 
-    def progress(self, crawl, at=1):
-        return self.peers[at].get(f"crawl/{crawl}")
+    def progress(self, at=1):
+        """Of all crawls together."""
+        told = [self.peers[at].get(f"crawl/{crawl}") for crawl in self.crawls]
+        sums = {name: sum(one[name] for one in told) for name in ("admitted", "fetched", "untried", "failed")}
+        return {**sums, "done": all(one["done"] for one in told)}
 
     def stop(self):
         return [peer.stop() for peer in self.peers if peer.is_alive()]
 
-    def monitor(self, crawl=None, at=1):
+    def monitor(self, at=1):
         """One line of what goes on."""
         told = self.statuses()
         held = [status["slots"]["held"] if status else "-" for status in told]
@@ -170,10 +176,20 @@ class Swarm:
         words = [f"fetched {fetched}", f"held {sum(h for h in held if h != '-')}", f"by {held}", f"copies missing {missing}"]
         if any(forced):
             words.append(f"forced {forced}")
-        if crawl is not None:
-            progress = self.progress(crawl, at)
-            words.append(" ".join(f"{k} {progress[k]}" for k in ("admitted", "fetched", "waiting", "done") if k in progress))
+        words.append(" ".join(f"{name} {value}" for name, value in self.progress(at).items()))
         say(*words)
+
+
+def found(webs, peer):
+    """Says whether every page is found by search: how many the answer for each host counts."""
+    lacking = []
+    for web in webs:
+        hosts = collections.Counter(urllib.parse.urlsplit(page).hostname for page in web.truth["pages"])
+        for host, expected in hosts.items():
+            total = peer.search(f"host:{host}", 1)["total"]
+            if total != expected:
+                lacking.append((host, total, expected))
+    say(f"pages found by host: {len(lacking)} hosts differ", lacking[:8])
 
 
 def folder():
@@ -194,28 +210,39 @@ def folder():
     return path
 
 
-def generated(folder, hosts=200, pages=4000):
-    arguments = ["--preset", "bench", "--hosts", str(hosts), "--pages", str(pages)]
+def generated(folder, hosts=200, pages=4000, *more):
+    arguments = ["--preset", "bench", "--hosts", str(hosts), "--pages", str(pages), *more]
     web = Web(folder, "generated", ["serve", *arguments])
     truth = subprocess.run([os.path.join(BIN, "anthill-web"), "truth", *arguments, *web.seeds],
                            capture_output=True, text=True, check=True)
-    web.truth = json.loads(truth.stdout)
+    web.truth, web.arguments = json.loads(truth.stdout), arguments
     return web
 
 
-def docweb(folder, path, listed):
-    """A folder of real pages, begun at its host seeds.test; `listed` has a line for each page that can be reached."""
+def polite(web, host_delay_ms, ip_delay_ms):
+    """Says what of politeness was broken in a generated web."""
+    time.sleep(1.5)
+    checked = subprocess.run(
+        [os.path.join(BIN, "anthill-web"), "check", *web.arguments, "--host-delay-ms", str(host_delay_ms),
+         "--ip-delay-ms", str(ip_delay_ms), web.log], capture_output=True, text=True)
+    say("politeness:", checked.stderr.strip(), checked.stdout.splitlines()[:3])
+
+
+def docweb(folder, path, listed, seeds):
+    """A folder of real pages; `listed` has a line for each page that can be reached from `seeds`."""
     web = Web(folder, "docweb", ["folder", path])
-    web.seeds = ["http://seeds.test/"]
-    web.truth = {"pages": open(listed).read().split()}
+    web.seeds, web.scope = open(seeds).read().split(), "host"
+    hosts = {urllib.parse.urlsplit(seed).hostname for seed in web.seeds}
+    pages = open(listed).read().split()
+    web.truth = {"pages": [page for page in pages if urllib.parse.urlsplit(page).hostname in hosts]}
     return web
 
 
 def webs(folder):
-    """The generated web, and the real one if DOCWEB names a folder (DOCWEB_URLS what can be reached there)."""
+    """The generated web, and the real one if DOCWEB names a folder, from DOCWEB_SEEDS; DOCWEB_URLS is what can be reached."""
     all = [generated(folder, int(os.environ.get("HOSTS", 200)), int(os.environ.get("PAGES", 4000)))]
     if os.environ.get("DOCWEB"):
-        all.append(docweb(folder, os.environ["DOCWEB"], os.environ["DOCWEB_URLS"]))
+        all.append(docweb(folder, *(os.environ[f"DOCWEB{part}"] for part in ("", "_URLS", "_SEEDS"))))
     return all
 
 

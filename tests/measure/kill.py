@@ -1,19 +1,37 @@
 #!/usr/bin/env python3
 """kill.py [PEERS] [KILLED] [AFTER]: a swarm crawls, peers are killed after so many pages, and what becomes of the crawl is shown."""
-import sys, time
+import sys, threading, time
 from harness import *
+
+
+def ask(swarm, since):
+    """Says what queries say is missing, whenever that changes."""
+    last, asked, slowest = None, 0, 0
+    while True:
+        try:
+            answer = swarm.peers[1].search("the")
+        except OSError as error:
+            answer = {"coverage": {"complete": None, "documents_missing": str(error)}, "took_ms": 0}
+        coverage, asked, slowest = answer["coverage"], asked + 1, max(slowest, answer["took_ms"])
+        told = (coverage["complete"], coverage["documents_missing"])
+        if told != last:
+            say(f"{time.time() - since:.1f} s after the kill: complete {told[0]}, documents missing {told[1]}, "
+                f"{asked} asked until now, slowest {slowest} ms")
+            last = told
+        time.sleep(0.25)
+
 
 count, killed, after = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 8), (2, 2), (3, 3000)))
 room = folder()
 all = webs(room)
 swarm = Swarm(room, all, count, ["--host-delay", "100ms", "--ip-delay", "0s"])
 say("settled after %.0f s, held %s" % swarm.settle())
-crawl = swarm.crawl([seed for web in all for seed in web.seeds])
+swarm.crawl()
 begun = time.time()
 dead = []
 while time.time() - begun < 900:
     time.sleep(3)
-    swarm.monitor(crawl)
+    swarm.monitor()
     fetched = sum(s["urls"]["fetched"] for s in swarm.statuses() if s)
     if not dead and fetched >= after:
         # Not the founder, nor whom the crawl was asked of.
@@ -27,18 +45,16 @@ while time.time() - begun < 900:
         for peer in dead:
             peer.kill()
         at = time.time()
-    progress = swarm.progress(crawl)
+        threading.Thread(target=ask, args=(swarm, at), daemon=True).start()
+    progress = swarm.progress()
     if progress["done"]:
         break
 say(f"done {progress['done']} after {time.time() - begun:.0f} s" + (f", {time.time() - at:.0f} s after the kill" if dead else ""))
 again = compare(all)
 if dead:
     say(f"fetched again {again}; permits outstanding {permits}, changes not replicated {unsent}")
-for _ in range(40):
-    answers = [peer.search("the") for peer in swarm.living()]
-    whole = [a["coverage"]["complete"] for a in answers]
-    if [*map(bool, whole)].count(True) == len(whole):
-        break
-    time.sleep(3)
-say("coverage", [(a["coverage"]["complete"], a["coverage"].get("documents_missing")) for a in answers])
+found(all, swarm.peers[1])
+for peer in swarm.peers:
+    if peer not in dead:
+        say(f"peer {peer.number} took {peer.forced()} slots by force")
 say("ended", swarm.stop())

@@ -35,6 +35,11 @@ fn pages_are_found_by_title_and_archives_give_the_same_answers() {
     let (local, peer) = crawled(&dir.path().join("a"));
     let warc = dir.path().join("all.warc.gz");
     peer.command(&["export", "warc", warc.to_str().unwrap()]).unwrap();
+    let seeds = peer.command(&["seeds", "museum", "history", "-n", "5", "--per-host", "1"]).unwrap();
+    let best = hits(&peer, "museum history").remove(0).0;
+    assert_eq!(seeds.lines().next(), Some(best.as_str()));
+    let hosts: std::collections::BTreeSet<_> = seeds.lines().map(|url| url.split('/').nth(2)).collect();
+    assert!(!hosts.is_empty() && hosts.len() == seeds.lines().count(), "{seeds}");
     let links = dir.path().join("links.tsv");
     peer.command(&["export", "links", links.to_str().unwrap()]).unwrap();
     assert!(std::fs::read_to_string(&links).unwrap().lines().count() > 500);
@@ -65,7 +70,7 @@ fn pages_are_found_by_title_and_archives_give_the_same_answers() {
 #[test]
 fn an_exclusion_purges_and_can_be_taken_back() {
     let dir = tempfile::tempdir().unwrap();
-    let (_local, peer) = crawled(dir.path());
+    let (local, peer) = crawled(dir.path());
     let (url, _) = hits(&peer, "history").remove(0);
     let host = url.split('/').nth(2).unwrap().to_owned();
     peer.command(&["exclude", &format!("host:{host}"), "--reason", "a test"]).unwrap();
@@ -76,6 +81,14 @@ fn an_exclusion_purges_and_can_be_taken_back() {
     assert_eq!(explained["indexed"], false);
     let again = peer.command_output(&["crawl", &url]).unwrap();
     assert_eq!(again.status.code(), Some(1), "{}", String::from_utf8_lossy(&again.stderr));
+    // It is in force from the first answer on.
+    assert!(peer.stop().unwrap().success());
+    let resolve = local.arguments();
+    let resolve: Vec<&str> =
+        resolve.chunks(2).filter(|pair| pair[0] == "--resolve").flatten().map(String::as_str).collect();
+    let peer = Peer::start(dir.path(), &[&resolve[..], &["--host-delay", "0s", "--ip-delay", "0s"]].concat())
+        .unwrap();
+    assert_eq!(peer.get("/api/v1/exclusions").unwrap()["exclusions"][0]["pattern"], format!("host:{host}"));
     peer.command(&["include", &format!("host:{host}")]).unwrap();
     let list = peer.command(&["exclusions", "--json"]).unwrap();
     assert_eq!(
