@@ -26,7 +26,6 @@ fn hits(peer: &Peer, query: &str) -> serde_json::Value {
 }
 
 #[test]
-#[ignore = "it needs a machine that does nothing else: cargo test -p anthill-tests --test swarm -- --ignored"]
 fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let local = LocalWeb::start(WebSettings { pages_per_host: 6, ..WebSettings::polite(20, 4) }).unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -85,6 +84,20 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let first = counts(known(&peers[0]));
     assert!(first[0].as_u64() > Some(0), "{first:?}");
     assert!(peers.iter().all(|peer| counts(known(peer)) == first), "all count all: {first:?}");
+    // Who leaves has handed over what it held: it is counted by others, once.
+    let fetched = |peers: &[Peer]| -> u64 {
+        let of = |peer: &Peer| peer.get("/api/v1/status").unwrap()["urls"]["fetched"].as_u64().unwrap();
+        peers.iter().map(of).sum()
+    };
+    let all = fetched(&peers);
+    let left = peers.pop().unwrap();
+    let (data, arguments) = (left.data().to_owned(), common.clone());
+    assert!(left.stop().unwrap().success());
+    until("what it held is counted by others", || fetched(&peers) == all);
+    peers.push(Peer::start(&data, &arguments).unwrap());
+    let has_some = |peer: &Peer| peer.get("/api/v1/status").unwrap()["slots"]["held"].as_u64() > Some(0);
+    until("who comes back has its share again", || has_some(&peers[2]));
+    until("and nothing is counted twice", || fetched(&peers) == all);
     for peer in peers {
         assert!(peer.stop().unwrap().success());
     }

@@ -208,6 +208,8 @@ impl WriteThread {
             Work::Open(slots) => self.open(&slots),
             Work::Close(slots) => {
                 self.persistently(|writer| writer.close_slots(&slots));
+                // What another holds from now on is counted there.
+                self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
             }
             Work::Share => {
                 self.persistently(|writer| writer.itemize());
