@@ -261,7 +261,8 @@ def compare(webs, extra=0):
     for web in webs:
         entries = web.requests()
         times = pages(entries)
-        missing = [page for page in web.truth["pages"] if canonical(page) not in {canonical(u) for u in times}]
+        had = set(map(canonical, times))
+        missing = [page for page in web.truth["pages"] if canonical(page) not in had]
         again = sum(n - 1 for n in times.values())
         repeated += again
         robots = collections.Counter(e["host"] for e in entries if e["path"] == "/robots.txt")

@@ -25,8 +25,10 @@ say(f"done {swarm.progress()['done']} after {time.time() - begun:.0f} s")
 say("fetched again", compare([web]))
 polite(web, 200, 20)
 say("settled after %.0f s more, held %s" % swarm.settle(60))
-sites = [peer.status()["sites"]["held"] for peer in swarm.living()]
+names = sorted({urllib.parse.urlsplit(page).hostname for page in web.truth["pages"]})
+holders = collections.Counter(swarm.peers[0].get(f"site/{name}")["holder"] for name in names)
+sites = [holders[peer.status()["peer_id"]] for peer in swarm.living()]
 mean = sum(sites) / len(sites)
-say("sites held", sites, "of", sum(sites), "differ from their share by", [f"{100 * (one / mean - 1):+.0f} %" for one in sites])
+say("sites held", sites, "of", len(names), "differ from their share by", [f"{100 * (one / mean - 1):+.0f} %" for one in sites])
 found([web], swarm.peers[1])
 say("ended", swarm.stop())
