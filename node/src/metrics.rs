@@ -105,6 +105,8 @@ pub struct Metrics {
     fetches: Family<Label, Counter>,
     queues: Family<Label, Gauge>,
     steps: Family<Label, Histogram>,
+    peers: Family<Label, Gauge>,
+    links: Family<Label, Gauge>,
     /// Requests in flight to the web.
     pub in_flight: Gauge,
     /// Bytes of bodies received.
@@ -145,6 +147,18 @@ pub struct Metrics {
     pub index_settled: Gauge,
     /// 1 while crawling is paused.
     pub paused: Gauge,
+    /// Slots held here.
+    pub slots_held: Gauge,
+    /// Slots of which there is a whole copy here.
+    pub slots_kept: Gauge,
+    /// Copies at others, of slots held here, that are not whole.
+    pub copies_missing: Gauge,
+    /// Changes of slots held here that those who keep copies do not have.
+    pub changes_missing: Gauge,
+    /// Slots taken over by force since the start.
+    pub slots_forced: Gauge,
+    /// What other peers did that no honest one does, since the start.
+    pub misbehaviours: Gauge,
     /// Queries answered.
     pub searches: Counter,
     /// Requests of the API answered.
@@ -199,6 +213,26 @@ impl Metrics {
             disk_free_bytes: gauge(r, "disk_free_bytes", "Free bytes of the disk that holds the data"),
             index_settled: gauge(r, "index_settled", "1 while the index has all that was fetched"),
             paused: gauge(r, "paused", "1 while crawling is paused"),
+            peers: labelled(r, "peers", "Other peers of the swarm, by whether they answer"),
+            links: labelled(r, "links_exchanged", "Links exchanged with other peers since the start"),
+            slots_held: gauge(r, "slots_held", "Slots that this peer fetches from and answers for"),
+            slots_kept: gauge(r, "slots_kept", "Slots of which this peer has a whole copy"),
+            copies_missing: gauge(
+                r,
+                "copies_missing",
+                "Copies at others, of slots held here, that are not whole",
+            ),
+            changes_missing: gauge(
+                r,
+                "changes_missing",
+                "Changes of slots held here that copies at others lack",
+            ),
+            slots_forced: gauge(r, "slots_forced", "Slots taken over by force since the start"),
+            misbehaviours: gauge(
+                r,
+                "misbehaviours",
+                "What other peers did that no honest one does, since the start",
+            ),
             searches: counter(r, "searches", "Queries answered"),
             api_requests: counter(r, "api_requests", "Requests of the API answered"),
             api_refused: counter(r, "api_refused", "Requests of the API refused"),
@@ -219,6 +253,16 @@ impl Metrics {
     /// The length of a queue, to be set by who fills or empties it.
     pub fn queue(&self, queue: Queue) -> Gauge {
         self.queues.get_or_create_owned(&[("queue", queue.name())])
+    }
+
+    /// How many other peers there are of a state.
+    pub fn peers(&self, state: &'static str) -> Gauge {
+        self.peers.get_or_create_owned(&[("state", state)])
+    }
+
+    /// How many links went a way.
+    pub fn links(&self, way: &'static str) -> Gauge {
+        self.links.get_or_create_owned(&[("way", way)])
     }
 
     /// The histogram of a step's seconds; keep it where it is used often.
@@ -289,6 +333,8 @@ mod tests {
         metrics.step(Step::Parse).observe(0.0003);
         metrics.clone().pages_indexed.inc_by(3);
         metrics.duplicates_near.inc();
+        metrics.peers("alive").set(4);
+        metrics.links("sent").set(9);
         let text = metrics.text();
         for line in [
             "anthill_fetches_total{outcome=\"ok\"} 1",
@@ -296,6 +342,9 @@ mod tests {
             "anthill_queue_length{queue=\"parse\"} 7",
             "anthill_step_duration_seconds_count{step=\"parse\"} 1",
             "anthill_pages_indexed_total 3",
+            "anthill_peers{state=\"alive\"} 4",
+            "anthill_links_exchanged{way=\"sent\"} 9",
+            "anthill_slots_held 0",
             "anthill_duplicates_total{kind=\"near\"} 1",
             "anthill_duplicates_total{kind=\"exact\"} 0",
         ] {

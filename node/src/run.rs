@@ -212,8 +212,9 @@ async fn start(
 
     let coordinator = handle.clone().map(|network| {
         let shard = Arc::new(Shard::new(searcher.clone(), Arc::clone(&store), Arc::clone(&plan)));
+        let config = search::Config { deadline: settings.search_deadline, ..search::Config::default() };
         let first = u64::from_le_bytes(seed()[..8].try_into().unwrap_or_default());
-        Coordinator::new(Way(network), shard, Arc::clone(&plan), search::Config::default(), first)
+        Coordinator::new(Way(network), shard, Arc::clone(&plan), config, first)
     });
     let searching = tokio::spawn(answer_searches(coordinator.clone(), questions));
     let live = Arc::new(Live {

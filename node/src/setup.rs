@@ -239,6 +239,7 @@ mod tests {
         assert_eq!(ours.frontier.host_delay, theirs.frontier.host_delay);
         assert_eq!(ours.frontier.ip_delay, theirs.frontier.ip_delay);
         assert_eq!(ours.frontier.max_in_flight, theirs.frontier.max_in_flight);
+        assert_eq!(settings.search_deadline, crate::search::Config::default().deadline);
         let (ours, theirs) = (index(&settings).ranking, anthill_index::Ranking::default());
         assert_eq!(ours, theirs);
     }

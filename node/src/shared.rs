@@ -37,6 +37,8 @@ pub struct Shared {
     pub index_sequence: AtomicU64,
     /// Links that are durable with the peers that hold where they lead, since the start.
     pub links_sent: AtomicU64,
+    /// Links that were not sent since the start, because their holders had them lately.
+    pub links_suppressed: AtomicU64,
     /// Slots taken over by force since the start.
     pub forced: AtomicU64,
     /// What other peers did that no honest one does, since the start.

@@ -84,6 +84,11 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let first = counts(known(&peers[0]));
     assert!(first[0].as_u64() > Some(0), "{first:?}");
     assert!(peers.iter().all(|peer| counts(known(peer)) == first), "all count all: {first:?}");
+    // Links went from peer to peer, and the numbers say so.
+    let links = |way: &str| swarm["links"][way].as_u64().unwrap();
+    assert!(links("sent") > 0 && links("received") > 0, "{swarm}");
+    let (_, metrics) = peers[0].raw("/metrics").unwrap();
+    assert!(metrics.lines().any(|line| line == "anthill_peers{state=\"alive\"} 2"), "{metrics}");
     // Who leaves has handed over what it held: it is counted by others, once.
     let fetched = |peers: &[Peer]| -> u64 {
         let of = |peer: &Peer| peer.get("/api/v1/status").unwrap()["urls"]["fetched"].as_u64().unwrap();

@@ -122,8 +122,10 @@ pub struct Peer<K> {
     tickets: u64,
     /// Writes of copies under way, and their slots.
     applying: BTreeMap<replica::Ticket, (Slot, u32)>,
-    /// Links offered to the crawl: their slot, and how many were not of it.
-    offered: BTreeMap<u64, (Slot, u32)>,
+    /// Links offered to the crawl: their slot, how many were not of it, and how many were offered.
+    offered: BTreeMap<u64, (Slot, u32, u64)>,
+    /// Links of others that the crawl took, new ones or not.
+    links_received: u64,
     /// Commits under way, in order: the slot of those that end a permit.
     commits: VecDeque<Option<Slot>>,
     /// The parts were told what the others found on disk.
@@ -216,6 +218,7 @@ impl<K: Keys + Clone> Peer<K> {
             tickets: 0,
             applying: BTreeMap::new(),
             offered: BTreeMap::new(),
+            links_received: 0,
             commits: VecDeque::new(),
             leaving: false,
             goodbye: false,
@@ -326,6 +329,11 @@ impl<K: Keys + Clone> Peer<K> {
     /// Its copies of slots.
     pub fn copies(&self) -> &replica::State<K> {
         &self.copies
+    }
+
+    /// Links of others that were taken in since the start, those known before included.
+    pub fn links_received(&self) -> u64 {
+        self.links_received
     }
 
     /// Its links for others.

@@ -266,7 +266,8 @@ impl<K: Keys + Clone> Peer<K> {
         if offers.iter().any(|offer| !self.crawl.knows(offer.crawl)) {
             return self.await_crawl(ticket, slot, from, links);
         }
-        self.offered.insert(ticket, (slot, u32::try_from(unfit.len()).unwrap_or(u32::MAX)));
+        let rejected = u32::try_from(unfit.len()).unwrap_or(u32::MAX);
+        self.offered.insert(ticket, (slot, rejected, offers.len() as u64));
         self.tell_crawl(crawl::Input::Offered(ticket, offers));
     }
 
@@ -308,7 +309,8 @@ impl<K: Keys + Clone> Peer<K> {
         for effect in out {
             match effect {
                 crawl::Effect::Taken(ticket) => {
-                    let Some((slot, rejected)) = self.offered.remove(&ticket) else { continue };
+                    let Some((slot, rejected, count)) = self.offered.remove(&ticket) else { continue };
+                    self.links_received += count;
                     let seq = self.slots.of(slot).numbered;
                     self.tell_links(links::Input::Admitted { ticket, seq, rejected });
                 }

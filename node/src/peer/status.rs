@@ -1,10 +1,9 @@
 //! This peer at a glance.
 
 use super::Live;
-use super::swarm::links;
 use crate::api::{PeerError, types};
 use crate::driver::Mind;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn slots(mind: &Mind) -> types::Slots {
     let debt = mind.copies().debt();
@@ -20,7 +19,8 @@ impl Live {
     pub(super) fn status(&self) -> Result<types::Status, PeerError> {
         let totals = self.shared.totals();
         let (per_s, bytes_per_s) = self.shared.rates();
-        let (hosts, slots) = self.ask(|mind| (mind.crawl().counts(), slots(mind)))?;
+        let (hosts, slots, received) =
+            self.ask(|mind| (mind.crawl().counts(), slots(mind), mind.links_received()))?;
         Ok(types::Status {
             peer_id: self.peer_id.clone(),
             name: self.name.clone(),
@@ -55,11 +55,36 @@ impl Live {
                 bytes_per_s,
             },
             duplicates: types::Duplicates { exact: totals.duplicates_exact, near: totals.duplicates_near },
-            links: links(self),
+            links: types::Links {
+                sent: self.shared.links_sent.load(Ordering::Relaxed),
+                received,
+                suppressed: self.shared.links_suppressed.load(Ordering::Relaxed),
+            },
             contracts: types::Contracts::default(),
             idle: self.shared.idle.load(Ordering::Relaxed),
             paused: self.shared.paused(),
         })
+    }
+
+    /// What of the metrics is about the swarm.
+    fn swarm_metrics(&self) {
+        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let peers = self.peers_count();
+        for (state, count) in [("alive", peers.alive), ("suspect", peers.suspect), ("down", peers.down)] {
+            self.metrics.peers(state).set(gauge(count));
+        }
+        // A driver that does not answer is told by what else stands still.
+        let Ok((slots, received)) = self.ask(|mind| (slots(mind), mind.links_received())) else { return };
+        self.metrics.slots_held.set(gauge(slots.held));
+        self.metrics.slots_kept.set(gauge(slots.kept));
+        self.metrics.copies_missing.set(gauge(slots.copies_missing));
+        self.metrics.changes_missing.set(gauge(slots.changes_missing));
+        let count = |value: &AtomicU64| gauge(value.load(Ordering::Relaxed));
+        self.metrics.slots_forced.set(count(&self.shared.forced));
+        self.metrics.misbehaviours.set(count(&self.shared.misbehaviours));
+        self.metrics.links("sent").set(count(&self.shared.links_sent));
+        self.metrics.links("received").set(gauge(received));
+        self.metrics.links("suppressed").set(count(&self.shared.links_suppressed));
     }
 
     /// All metrics; those that mirror a state are set now.
@@ -71,6 +96,7 @@ impl Live {
         self.metrics.urls_queued.set(gauge(totals.queued));
         self.metrics.index_settled.set(i64::from(self.shared.index_settled()));
         self.metrics.paused.set(i64::from(self.shared.paused().is_some()));
+        self.swarm_metrics();
         self.metrics.uptime_seconds.set(self.started.elapsed().as_secs_f64());
         self.metrics.text()
     }

@@ -9,7 +9,6 @@ use anthill_protocol::peer::PeerKey;
 use anthill_protocol::view::{Seen, Status, View};
 use futures_util::StreamExt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tokio::sync::{Semaphore, mpsc};
 
 /// Peers asked at a time.
@@ -223,9 +222,4 @@ impl LivePeer {
             }
         }
     }
-}
-
-/// Links exchanged with other peers since the start.
-pub(super) fn links(live: &Live) -> types::Links {
-    types::Links { sent: live.shared.links_sent.load(Ordering::Relaxed), ..types::Links::default() }
 }

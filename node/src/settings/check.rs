@@ -18,6 +18,9 @@ pub const MAX_SEEDS: usize = 10_000;
 pub const MAX_CONTACT: usize = 200;
 /// Longest name of a peer or swarm: they are shown in tables.
 pub const MAX_NAME: usize = 64;
+/// Shorter, and a peer that is well does not answer in time; longer, and nobody waits.
+const SEARCH_DEADLINE: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(30);
 /// Longest delay between requests: more than a day would be no crawl.
 pub const MAX_DELAY: Duration = Duration::from_secs(86_400);
 /// Longest canonical URL that may be set: what the frontier has room for.
@@ -71,6 +74,9 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
         if delay > MAX_DELAY {
             return fail(key, "at most 24h".to_owned());
         }
+    }
+    if !SEARCH_DEADLINE.contains(&s.search_deadline) {
+        return fail("search_deadline", "100ms to 30s".to_owned());
     }
     for (key, value, low, high) in [
         ("replicas", s.replicas, 1, MAX_REPLICAS),

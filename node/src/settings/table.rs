@@ -153,6 +153,12 @@ pub const KEYS: &[Key] = &[
     ),
     key("fetchers", Kind::Whole, "256", "Requests in flight, at most."),
     key(
+        "search_deadline",
+        Kind::Duration,
+        "\"800ms\"",
+        "How long a search waits for other peers; what has come by then is the answer, and says what is missing.",
+    ),
+    key(
         "min_free_disk",
         Kind::Size,
         "\"1GiB\"",

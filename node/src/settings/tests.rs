@@ -142,6 +142,11 @@ fn what_will_not_do_is_refused_with_its_key_origin_and_remedy() {
         ("ANTHILL_TOKENS", "7", "32 to 256, not 7"),
         ("ANTHILL_NETWORK__REACHABLE", "maybe", "yes, no or auto"),
         ("ANTHILL_HOST_DELAY", "soon", "`soon` is no duration"),
+        (
+            "ANTHILL_SEARCH_DEADLINE",
+            "1ms",
+            "`search_deadline` (environment ANTHILL_SEARCH_DEADLINE): 100ms to 30s",
+        ),
         ("ANTHILL_HOST_DELAY", "2d", "`host_delay` (environment ANTHILL_HOST_DELAY): at most 24h"),
         ("ANTHILL_CONTACT", "me", "write a URL"),
         ("ANTHILL_CONTACT", "me@example.org\r\nX: y", "write a URL"),

@@ -60,6 +60,9 @@ pub struct Settings {
     pub shared_addresses: Vec<Network>,
     /// Requests in flight, at most.
     pub fetchers: usize,
+    /// How long a search waits for other peers.
+    #[serde(with = "units::duration")]
+    pub search_deadline: Duration,
     /// Free disk space, in bytes, below which crawling pauses.
     #[serde(with = "units::size")]
     pub min_free_disk: u64,

@@ -129,6 +129,7 @@ impl Writer {
             // What a person asks for is asked for again.
             let again = offer.by == anthill_agent::io::Found::Seed;
             if !again && self.outbox.lately.knows(slot, link.fingerprint()) {
+                draft.suppressed += 1;
                 continue;
             }
             let number = self.outbox.next(slot);

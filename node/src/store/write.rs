@@ -107,6 +107,8 @@ pub struct Written {
     pub numbered: Vec<(Slot, u64)>,
     /// Slots that links were logged for, the number of the last one, and their bytes.
     pub logged: Vec<(Slot, u64, u64)>,
+    /// Links for others that were not logged, because these had them lately.
+    pub suppressed: u64,
 }
 
 /// Writes, and keeps the counters.
@@ -144,6 +146,7 @@ pub(super) struct Draft<'a> {
     links: Vec<u64>,
     pub(super) index: Vec<IndexOp>,
     pub(super) logged: Vec<(Slot, u64, u64)>,
+    pub(super) suppressed: u64,
 }
 
 /// The fingerprint under which a URL is remembered.
@@ -327,6 +330,7 @@ impl Writer {
             next_due: self.next_due,
             index: draft.index,
             numbered: self.slots.written(),
+            suppressed: draft.suppressed,
             logged: {
                 self.outbox.written();
                 draft.logged

@@ -212,7 +212,8 @@ impl WriteThread {
 
     fn answer(&mut self, commits: u32, promoted: bool, written: Written) {
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
-        let Written { gained, admitted, next_due, index, numbered, logged } = written;
+        let Written { gained, admitted, next_due, index, numbered, logged, suppressed } = written;
+        self.shared.links_suppressed.fetch_add(suppressed, Ordering::Relaxed);
         self.tell_numbers(numbered, logged);
         for op in index {
             // Blocks when the indexer is behind: then commits stay unanswered and the agent gives fewer permits.
