@@ -29,6 +29,8 @@ fn write(page: &mut Page, all: &Peers) {
             (_, PeerState::Suspect) => "suspect",
             (_, PeerState::Down) => "down",
         };
-        page.line(&format!("{state:8} {}  {}", peer.peer_id, peer.addresses.join(" ")));
+        let about = [peer.name.as_str(), peer.version.as_str()].into_iter().filter(|text| !text.is_empty());
+        let about: Vec<&str> = about.collect();
+        page.line(&format!("{state:8} {}  {}  {}", peer.peer_id, about.join(" "), peer.addresses.join(" ")));
     }
 }

@@ -40,7 +40,8 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     common.extend(["--bootstrap", at.trim()]);
     let mut peers = vec![first];
     for n in 1..3 {
-        peers.push(Peer::start(&dir.path().join(n.to_string()), &common).unwrap());
+        let name: &[&str] = if n == 2 { &["--name", "the second"] } else { &[] };
+        peers.push(Peer::start(&dir.path().join(n.to_string()), &[&common, name].concat()).unwrap());
     }
     for peer in &peers {
         until("all see each other", || peer.get("/api/v1/status").unwrap()["peers"]["alive"] == 2);
@@ -89,6 +90,11 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     assert!(links("sent") > 0 && links("received") > 0, "{swarm}");
     let (_, metrics) = peers[0].raw("/metrics").unwrap();
     assert!(metrics.lines().any(|line| line == "anthill_peers{state=\"alive\"} 2"), "{metrics}");
+    let listed = peers[1].get("/api/v1/peers").unwrap();
+    let listed = listed["peers"].as_array().unwrap();
+    assert_eq!(listed.len(), 3);
+    assert!(listed.iter().all(|one| one["version"] == env!("CARGO_PKG_VERSION")), "{listed:?}");
+    assert!(listed.iter().any(|one| one["name"] == "the second"), "{listed:?}");
     // Who leaves has handed over what it held: it is counted by others, once.
     let fetched = |peers: &[Peer]| -> u64 {
         let of = |peer: &Peer| peer.get("/api/v1/status").unwrap()["urls"]["fetched"].as_u64().unwrap();

@@ -159,7 +159,10 @@ impl Peer for LivePeer {
     }
 
     fn peers(&self) -> Answer<'_, types::Peers> {
-        self.answer(|live| Ok(live.peers()))
+        Box::pin(async move {
+            let peers = self.answer(|live| Ok(live.peers())).await?;
+            Ok(self.introduced(peers).await)
+        })
     }
 
     fn swarm_status(&self) -> Answer<'_, types::Status> {

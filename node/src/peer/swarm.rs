@@ -2,12 +2,14 @@
 
 use super::{Live, LivePeer};
 use crate::api::{PeerError, types};
+use crate::settings::check::MAX_NAME;
 use crate::swarm::{Inquiries, Question, Said, is_local, multiaddrs};
 use anthill_dht::{Invite, Multiaddr, name};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::view::{Seen, Status, View};
 use futures_util::StreamExt;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 
@@ -156,6 +158,20 @@ impl LivePeer {
         sum
     }
 
+    /// The peers, with what those that answer call themselves and run.
+    pub(super) async fn introduced(&self, mut peers: types::Peers) -> types::Peers {
+        let answers = self.ask_each::<types::Status>(&Question::Status).await;
+        let told: BTreeMap<String, types::Status> =
+            answers.into_iter().filter_map(|(peer, status)| Some((named(&peer), status?))).collect();
+        for entry in peers.peers.iter_mut().filter(|entry| !entry.this) {
+            if let Some(status) = told.get(&entry.peer_id) {
+                entry.name = status.name.chars().take(MAX_NAME).collect();
+                entry.version = status.version.chars().take(MAX_NAME).collect();
+            }
+        }
+        peers
+    }
+
     /// Whether this peer sees no other.
     pub(super) fn is_alone(&self) -> bool {
         self.0.shared.view().is_none_or(|view| view.members().count() <= 1)
@@ -166,9 +182,19 @@ impl LivePeer {
         &self,
         question: &Question,
     ) -> Vec<Option<T>> {
+        self.ask_each(question).await.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    /// The same, with who answers.
+    async fn ask_each<T: serde::de::DeserializeOwned>(
+        &self,
+        question: &Question,
+    ) -> Vec<(PeerKey, Option<T>)> {
         let Some(inquiries) = self.inquiries() else { return Vec::new() };
         let asked = futures_util::stream::iter(self.others());
-        asked.map(|peer| inquiries.ask::<T>(peer, question.clone())).buffer_unordered(AT_ONCE).collect().await
+        let answers =
+            asked.map(|peer| async move { (peer, inquiries.ask::<T>(peer, question.clone()).await) });
+        answers.buffer_unordered(AT_ONCE).collect().await
     }
 
     /// Asks the holder of a slot, where it is another peer; none if it is this one, or does not answer.

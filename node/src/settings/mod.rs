@@ -3,7 +3,7 @@
 //! A value comes from a flag, else from the environment (`ANTHILL_HOST_DELAY`; `ANTHILL_LIMITS__MAX_BODY` for a key
 //! in a section), else from `anthill.toml`, else from the table of defaults. Every value keeps its origin.
 
-mod check;
+pub(crate) mod check;
 mod environment;
 mod error;
 pub mod file;

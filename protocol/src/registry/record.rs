@@ -17,11 +17,11 @@ pub const MAX_SEED: usize = crate::links::link::MAX_URL;
 pub struct CrawlKey(pub [u8; 16]);
 
 impl CrawlKey {
-    /// What links and queues carry: the first 64 bits, never zero.
+    /// What links, queues and the API carry: the first 53 bits, as many as a number of JSON has in every program; never zero.
     pub fn tag(&self) -> u64 {
         let mut head = [0; 8];
         head.copy_from_slice(&self.0[..8]);
-        u64::from_be_bytes(head).max(1)
+        (u64::from_be_bytes(head) >> 11).max(1)
     }
 }
 

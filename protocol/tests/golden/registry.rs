@@ -64,7 +64,7 @@ fn a_register() {
 
 #[test]
 fn messages() {
-    golden(&Message::Ask(vec![begun().key().tag()]), "010101fd9d76b857a9919137");
+    golden(&Message::Ask(vec![begun().key().tag()]), "010101fd0ef72a3532f20600");
     golden(&Message::Spread(epidemic::Message::Same { session: 1 << 40 }), "010002fd0000000000010000");
 }
 
