@@ -107,6 +107,8 @@ impl<K: Keys + Clone> Peer<K> {
         self.tell_copies(replica::Input::Holding(claim, from));
         if self.serves(slot) {
             self.tell_links(links::Input::Held(slot, token));
+        } else {
+            self.slots.unserved.insert(slot);
         }
     }
 
@@ -126,6 +128,7 @@ impl<K: Keys + Clone> Peer<K> {
         let loading = state.loading;
         (state.held, state.loading, state.drain, state.leased) = (None, false, None, None);
         self.slots.draining.remove(&slot);
+        self.slots.unserved.remove(&slot);
         // What came while it was read is counted already.
         if self.crawl.rights().close(slot) || loading {
             self.tell_crawl(crawl::Input::Lost(SlotSet::from([slot])));
@@ -176,6 +179,7 @@ impl<K: Keys + Clone> Peer<K> {
         // An earlier reading does not have what was written since.
         let Some(token) = state.held.filter(|_| state.loading && state.unread == 0) else { return };
         state.loading = false;
+        self.slots.unserved.remove(&slot);
         self.crawl.rights().open(slot);
         self.tell_crawl(crawl::Input::Gained(hosts, untried));
         // Hosts of what came while it was read had their turn too early.

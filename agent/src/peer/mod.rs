@@ -361,9 +361,11 @@ impl<K: Keys + Clone> Peer<K> {
         &self.crawl
     }
 
-    /// Whether nothing is to be fetched here before its time, and no link waits for whoever holds its slot.
+    /// Whether nothing is to be fetched here before its time, and no link waits for whoever holds its slot. Not before it is known
+    /// what waits in the slots that it holds.
     pub fn idle(&self) -> bool {
-        self.crawl.idle() && self.links.behind() == 0 && !self.claims().is_founding()
+        let starting = self.claims().is_starting() || !self.slots.unserved.is_empty();
+        self.crawl.idle() && self.links.behind() == 0 && !starting
     }
 
     /// Whether it serves a slot: admits, fetches, answers.

@@ -65,6 +65,8 @@ pub(super) struct Slots {
     pub interest: BTreeSet<Slot>,
     /// Whose leases stewards want.
     pub offices: BTreeSet<Slot>,
+    /// Held, and not served yet: nobody knows what waits there.
+    pub unserved: BTreeSet<Slot>,
     /// Those being handed over.
     pub draining: BTreeSet<Slot>,
     /// When those are looked at, once something has happened; and after which of them the next look begins.

@@ -210,9 +210,9 @@ impl<K: Keys> State<K> {
         self.flush(now, out);
     }
 
-    /// Whether slots are left to be founded.
-    pub fn is_founding(&self) -> bool {
-        !self.unfounded.0.is_empty()
+    /// Whether slots are left to be founded, or to be taken up again after a restart.
+    pub fn is_starting(&self) -> bool {
+        !self.unfounded.0.is_empty() || !self.resumed.is_empty()
     }
 
     /// When [`Input::Tick`] is wanted, and why.
