@@ -45,6 +45,14 @@ pub enum Command {
     Include(crate::include::Args),
     /// List exclusions
     Exclusions(crate::exclusions::Args),
+    /// Write seeds or exclusions to a file, signed, for others to follow
+    Publish(crate::publish::Args),
+    /// Follow a list of seeds or exclusions that somebody publishes
+    Subscribe(crate::subscribe::Args),
+    /// List the lists that are followed
+    Subscriptions(crate::subscriptions::Args),
+    /// Follow a list no more
+    Unsubscribe(crate::unsubscribe::Args),
     /// Write pages (WARC), their index (CDXJ) or the link graph to a file
     Export(crate::export::Args),
     /// Index the pages of archives
@@ -91,6 +99,7 @@ mod tests {
             "status --json",
             "status --swarm --json",
             "peers --json",
+            "peers 12D3KooWENBciAEpyH5oFVNmVfFERGG72nYeuUsiqTTTXvuasP3Q",
             "invite",
             "join anthill:ants --data d",
             "site a.test --json",
@@ -99,6 +108,12 @@ mod tests {
             "exclude host:a.test --scope show --reason because",
             "include host:a.test",
             "exclusions --json",
+            "publish exclusions list.jsonl",
+            "publish seeds list.jsonl --query ants -n 50 --per-host 1",
+            "subscribe http://a.test/list.jsonl --publisher 12D3KooW --json",
+            "subscribe list.jsonl --scope site --depth 2 --max-pages 1000",
+            "subscriptions --json",
+            "unsubscribe http://a.test/list.jsonl",
             "export warc pages.warc.gz",
             "export cdx pages.cdxj",
             "export links links.tsv",
@@ -138,6 +153,9 @@ mod tests {
             "exclude",
             "exclude a.test b.test",
             "exclude a.test --scope web",
+            "publish pages x",
+            "publish exclusions x --query ants",
+            "subscribe",
             "export pdf x",
             "import warc",
             "completions tcsh",

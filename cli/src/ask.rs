@@ -187,6 +187,14 @@ impl Node {
         self.answer(request.header("content-type", "application/json").body(body)).await
     }
 
+    /// Asks for something to be taken away.
+    ///
+    /// # Errors
+    /// When no node answers, it refuses, or there is no token.
+    pub async fn delete(&self, parts: &[&str], query: &[(&str, String)]) -> Result<Answer, Failure> {
+        self.answer(self.request(Method::DELETE, self.url(parts, query)).timeout(ANSWER)).await
+    }
+
     /// Sends a stream, however long it takes.
     ///
     /// # Errors

@@ -51,8 +51,9 @@ pub struct Args {
     target: Target,
 }
 
+/// How far a crawl goes.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ScopeArg {
+pub enum ScopeArg {
     /// The sites of the seeds
     Site,
     /// The hosts of the seeds
@@ -75,12 +76,18 @@ impl Args {
             max_pages: self.max_pages,
             max_sites: self.max_sites,
             max_time_s: self.max_time.map(|time| time.as_secs_f64()),
-            scope: match self.scope {
-                ScopeArg::Site => Scope::Site,
-                ScopeArg::Host => Scope::Host,
-                ScopeArg::Prefix => Scope::Prefix,
-                ScopeArg::Any => Scope::Any,
-            },
+            scope: self.scope.into(),
+        }
+    }
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(scope: ScopeArg) -> Scope {
+        match scope {
+            ScopeArg::Site => Scope::Site,
+            ScopeArg::Host => Scope::Host,
+            ScopeArg::Prefix => Scope::Prefix,
+            ScopeArg::Any => Scope::Any,
         }
     }
 }

@@ -20,11 +20,15 @@ mod join;
 mod lexicon;
 mod node;
 mod peers;
+mod publish;
 mod search;
 mod seeds;
 mod site;
 mod status;
+mod subscribe;
+mod subscriptions;
 mod tool;
+mod unsubscribe;
 
 use args::{Command, Program};
 use clap::Parser;
@@ -58,6 +62,10 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Exclude(args) => exclude::run(args),
         Command::Include(args) => include::run(args),
         Command::Exclusions(args) => exclusions::run(args),
+        Command::Publish(args) => publish::run(args),
+        Command::Subscribe(args) => subscribe::run(args),
+        Command::Subscriptions(args) => subscriptions::run(args),
+        Command::Unsubscribe(args) => unsubscribe::run(args),
         Command::Export(args) => export::run(args),
         Command::Import(args) => import::run(args),
         Command::Config(args) => config::run(args),

@@ -1,24 +1,32 @@
-//! `anthill peers`: who is in the swarm, as a node sees it.
+//! `anthill peers`: who is in the swarm, as a node sees it; or where one is, as the swarm knows.
 
 use crate::ask::Asking;
 use crate::failure::Failure;
 use crate::human::Page;
-use anthill_node::api::types::{PeerState, Peers};
+use anthill_node::api::types::{PeerFound, PeerState, Peers};
 use std::process::ExitCode;
 
-/// Which node.
+/// Which node, and whom to find.
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Look this one up in the swarm: where can it be reached?
+    #[arg(value_name = "PEERID")]
+    peer: Option<String>,
     #[command(flatten)]
     asking: Asking,
 }
 
-/// Lists them.
+/// Lists them, or finds one.
 ///
 /// # Errors
 /// When no node answers, or it refuses.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    args.asking.show(&["peers"], &[], write)
+    match &args.peer {
+        Some(peer) => args.asking.show(&["peers", peer], &[], |page, found: &PeerFound| {
+            found.addresses.iter().for_each(|address| page.line(address));
+        }),
+        None => args.asking.show(&["peers"], &[], write),
+    }
 }
 
 fn write(page: &mut Page, all: &Peers) {

@@ -1,6 +1,6 @@
 //! `anthill seeds`: where to begin a crawl of a topic, from what the swarm has found already.
 
-use crate::ask::{Target, wait_for};
+use crate::ask::{Node, Target, wait_for};
 use crate::failure::{Code, Failure};
 use crate::human::clean;
 use anthill_node::api::types::{Hit, SearchResults};
@@ -42,23 +42,8 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let node = args.target.node()?;
     let query = [std::slice::from_ref(&args.query), &args.more].concat().join(" ");
-    let mut seeds = Seeds::new(args.n.into(), args.per_host.into());
-    let (mut offset, mut complete) = (0, true);
-    wait_for(async {
-        while !seeds.enough() && offset < MAX_DEPTH {
-            let page = [("q", query.clone()), ("n", MAX_HITS.to_string()), ("offset", offset.to_string())];
-            let found: SearchResults = node.get(&["search"], &page).await?.read()?;
-            complete &= found.coverage.complete;
-            let last = found.hits.len() < MAX_HITS;
-            offset += MAX_HITS;
-            found.hits.into_iter().for_each(|hit| seeds.take(hit));
-            if last {
-                break;
-            }
-        }
-        Ok::<_, Failure>(())
-    })?;
-    for seed in &seeds.taken {
+    let (seeds, complete) = wait_for(best(&node, &query, args.n.into(), args.per_host.into()))?;
+    for seed in &seeds {
         match args.json {
             true => {
                 println!("{}", serde_json::json!({"url": seed.url, "title": seed.title, "score": seed.score}))
@@ -66,7 +51,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
             false => println!("{}", clean(&seed.url)),
         }
     }
-    if seeds.taken.is_empty() {
+    if seeds.is_empty() {
         eprintln!("anthill: nothing is known of that; begin with pages that you know: anthill crawl URL");
         return Ok(Code::Failed.into());
     }
@@ -74,6 +59,32 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         eprintln!("anthill: not all peers answered; there may be better ones");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The best `wanted` hits, few of each host; and whether all peers were asked.
+///
+/// # Errors
+/// When no node answers, or it refuses.
+pub async fn best(
+    node: &Node,
+    query: &str,
+    wanted: usize,
+    per_host: usize,
+) -> Result<(Vec<Hit>, bool), Failure> {
+    let mut seeds = Seeds::new(wanted, per_host);
+    let (mut offset, mut complete) = (0, true);
+    while !seeds.enough() && offset < MAX_DEPTH {
+        let page = [("q", query.to_owned()), ("n", MAX_HITS.to_string()), ("offset", offset.to_string())];
+        let found: SearchResults = node.get(&["search"], &page).await?.read()?;
+        complete &= found.coverage.complete;
+        let last = found.hits.len() < MAX_HITS;
+        offset += MAX_HITS;
+        found.hits.into_iter().for_each(|hit| seeds.take(hit));
+        if last {
+            break;
+        }
+    }
+    Ok((seeds.taken, complete))
 }
 
 /// The best hits, few of each host.

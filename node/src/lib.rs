@@ -9,6 +9,7 @@ pub mod bench_frontier;
 pub mod clock;
 pub mod driver;
 pub mod floor;
+pub mod lists;
 pub mod logging;
 pub mod metrics;
 mod peer;

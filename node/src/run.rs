@@ -3,8 +3,10 @@
 use crate::api::{self, Auth, token::Token};
 use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
+use crate::lists::fetch::Getter;
+use crate::lists::subscriptions::Subscriptions;
 use crate::metrics::{Metrics, Step};
-use crate::peer::{Live, LivePeer, short};
+use crate::peer::{Lists, Live, LivePeer, short};
 use crate::search::{self, Coordinator, Shard};
 use crate::settings::Settings;
 use crate::setup;
@@ -125,6 +127,7 @@ async fn start(
     let writer = Writer::of_member(Arc::clone(&store))?;
     shared.set_totals(writer.totals(), writer.crawl_counts());
     let signer = Signer::new(identity);
+    let subscriptions = Subscriptions::open(&settings.data)?;
     let mind = crate::swarm::mind(
         &settings,
         &store,
@@ -133,6 +136,7 @@ async fn start(
         clock.now(),
         ground.description,
         seed(),
+        subscriptions.issuers(),
     )?;
     let unsynced = Unsynced::new(writer.heads());
     let workshop = Arc::new(Workshop {
@@ -156,8 +160,11 @@ async fn start(
     let searcher = index.searcher();
 
     let resolver = setup::resolver(&settings);
+    let fetcher = Arc::new(Fetcher::new(setup::fetching(&settings)?, Arc::clone(&resolver))?);
+    let contact = settings.contact.is_some();
+    let getter = Getter { fetcher: Arc::clone(&fetcher), resolver: Arc::clone(&resolver), contact };
     let fetching = Arc::new(Fetching {
-        fetcher: Fetcher::new(setup::fetching(&settings)?, Arc::clone(&resolver))?,
+        fetcher,
         resolver,
         store: Arc::clone(&store),
         clock,
@@ -165,7 +172,7 @@ async fn start(
         makers: makers_in,
         shared: Arc::clone(&shared),
         metrics: Arc::clone(&metrics),
-        contact: settings.contact.is_some(),
+        contact,
     });
     let fetch_loop = web.spawn(Arc::clone(&fetching).run(fetcher_out));
 
@@ -221,6 +228,7 @@ async fn start(
         coordinator,
         settings: Arc::clone(&settings),
         key: signer.own(),
+        lists: Lists::new(signer, getter, subscriptions),
         inquiries: handle.clone().map(|network| Arc::new(Inquiries::new(network))),
         addresses: ground.addresses.iter().map(ToString::to_string).collect(),
         peer_id: peer_id.clone(),
@@ -251,6 +259,7 @@ async fn start(
     // Last: who waits for this file finds the others.
     std::fs::write(settings.data.join("api.addr"), format!("{bound}\n"))?;
     begin(&peer, &settings).await;
+    let refreshing = tokio::spawn(peer.clone().refresh_lists());
     let disk = tokio::spawn(watch_disk(Arc::clone(&settings), driver_in.clone()));
 
     told::until_told(leash).await?;
@@ -274,6 +283,7 @@ async fn start(
     fetch_loop.abort();
     answering.abort();
     searching.abort();
+    refreshing.abort();
     shared.ending.store(true, std::sync::atomic::Ordering::Relaxed);
     drop(peer);
     drop(live);

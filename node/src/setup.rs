@@ -15,6 +15,7 @@ use anthill_protocol::peer::PeerKey;
 use anthill_protocol::placement::Key;
 use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Product token by which robots.txt and robots directives call this crawler.
@@ -138,12 +139,12 @@ pub fn agent(settings: &Settings) -> anthill_agent::Config {
     config
 }
 
-/// What the parts of a peer's mind are held to.
+/// What the parts of a peer's mind are held to; `also_followed` are issuers of exclusions on lists that are followed.
 ///
 /// # Errors
 /// None that the check of settings does not find first.
-pub fn mind(settings: &Settings) -> anyhow::Result<peer::Config> {
-    let keys = |names: &[String]| -> anyhow::Result<_> {
+pub fn mind(settings: &Settings, also_followed: BTreeSet<PeerKey>) -> anyhow::Result<peer::Config> {
+    let keys = |names: &[String]| -> anyhow::Result<BTreeSet<PeerKey>> {
         let key = |name: &String| {
             let peer: PeerId = name.parse().with_context(|| format!("{name} is no PeerId"))?;
             anthill_dht::name::key(&peer)
@@ -163,7 +164,7 @@ pub fn mind(settings: &Settings) -> anyhow::Result<peer::Config> {
         exclusion: exclusion::sync::Config::default(),
         rules: exclusion::Rules {
             moderators: keys(&settings.moderators)?,
-            followed: keys(&settings.follow)?,
+            followed: keys(&settings.follow)?.into_iter().chain(also_followed).collect(),
             ..exclusion::Rules::default()
         },
         canon: canon(settings),

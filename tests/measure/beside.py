@@ -3,7 +3,7 @@
 beside.py cores [RUNS]      pages a second of wall time, all cores in turn with one
 beside.py query [RUNS]      search in process beside tantivy alone, on the same pages with the same queries, in turn
 
-Those beside it are in KIT: `spiderx START FETCHERS ROBOTS HOST…` (SPIDERX), `scrapy_links.py` with the same arguments, and `index` and
+A seed for each host is needed; http://seeds.test/ leads to all pages. Those beside it are in KIT: `spiderx START FETCHERS ROBOTS HOST…` (SPIDERX), `scrapy_links.py` with the same arguments, and `index` and
 `query` (FLOOR, their folder). Pages are those of yard.py: every one is parsed, stored, indexed and can be found when the clock stops.
 """
 import os, random, statistics, subprocess, sys, time
@@ -25,7 +25,7 @@ def ours(room, web, cores=None):
     if cores is not None:
         subprocess.run(["taskset", "-a", "-c", "-p", cores, str(peer.process.pid)], check=True, capture_output=True)
     begun = time.time()
-    peer.post("crawl", {"seeds": web.seeds, "scope": "any"})
+    peer.post("crawl", {"seeds": web.seeds, "scope": "host"})
     while not (peer.status()["idle"] and peer.status()["urls"]["fetched"]):
         time.sleep(0.05)
     status = at_rest(peer)
@@ -52,10 +52,9 @@ def spread(name, values, asked):
 def crawlers(room, web, runs):
     hosts = sorted(os.listdir(os.path.join(web.docweb, "hosts")))
     kit, spider = given("KIT", "SPIDERX")
-    web.seeds = ["http://seeds.test/"]
     beside = {
-        "spider": (".25 or more", 1, [spider, web.seeds[0], "64", "1", *hosts]),
-        "Scrapy": ("7 or more", 3, [sys.executable, os.path.join(kit, "scrapy_links.py"), web.seeds[0], "64", "1", *hosts]),
+        "spider": (".25 or more", 1, [spider, "http://seeds.test/", "64", "1", *hosts]),
+        "Scrapy": ("7 or more", 3, [sys.executable, os.path.join(kit, "scrapy_links.py"), "http://seeds.test/", "64", "1", *hosts]),
     }
     ratios = {name: [] for name in beside}
     for run in range(runs):
@@ -86,7 +85,7 @@ def query(room, web, runs):
     [floor] = given("FLOOR")
     folder = os.path.join(room, "peer")
     peer = alone(folder, web)
-    peer.post("crawl", {"seeds": web.seeds, "scope": "any"})
+    peer.post("crawl", {"seeds": web.seeds, "scope": "host"})
     while not (peer.status()["idle"] and peer.status()["urls"]["fetched"]):
         time.sleep(0.5)
     say(at_rest(peer)["pages"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """exclude.py: a moderator excludes a host while five peers crawl, one of them away; how soon it is neither fetched nor found, and who may
-take it back."""
+take it back; and whom another operator's exclusions bind."""
 import sys, time
 from harness import *
 
@@ -8,8 +8,7 @@ room = folder()
 web = generated(room, 50, 8000)
 swarm = Swarm(room, [web], 1, ["--host-delay", "50ms", "--ip-delay", "0s"])
 moderator = swarm.peers[0]
-with open(swarm.config, "a") as settings:
-    trusted = moderator.status()["peer_id"]
+trusted = moderator.status()["peer_id"]
 settings = open(swarm.config).read()
 open(swarm.config, "w").write(f'moderators = ["{trusted}"]\n' + settings)
 for _ in range(4):
@@ -33,6 +32,10 @@ while len(hidden) < 4 and time.time() - said < 60:
 say("hidden at", {number: f"{after:.2f} s" for number, after in hidden.items()})
 page = next(page for page in web.truth["pages"] if urllib.parse.urlsplit(page).hostname == host)
 explain = lambda peer: peer.get("explain?url=" + urllib.parse.quote(page, safe=""))
+kept = lambda: sum(told["indexed"] for told in map(explain, swarm.living()))
+while kept() and time.time() - said < 120:
+    time.sleep(0.5)
+say(f"a page of it is in nobody's index {time.time() - said:.1f} s after")
 time.sleep(max(0, said + 20 - time.time()))
 say("20 s later", [(told["state"], told["indexed"], (told["exclusion"] or {}).get("issuer") == trusted) for told in map(explain, swarm.living())])
 late = [e for e in web.requests() if e["host"] == host and e["received_unix_us"] / 1e6 > said + 5]
@@ -53,7 +56,16 @@ except urllib.error.HTTPError as refused:
     say("another takes it back:", refused.code, refused.read().decode())
 say("an operator excludes", other, swarm.peers[2].post("exclusions", {"pattern": f"host:{other}", "scope": "show"}))
 time.sleep(5)
-say("found at", {peer.number: peer.search(f"host:{other}", 1)["total"] for peer in swarm.living()})
+found_at = lambda name: {peer.number: peer.search(f"host:{name}", 1)["total"] for peer in swarm.living()}
+say("found at", found_at(other))
+listed = swarm.peers[2].post("publish", {"kind": "exclusions"})["list"]
+swarm.peers[1].post("subscriptions", {"location": "by hand", "list": listed})
+time.sleep(2)
+say("peer 1 follows its list; found at", found_at(other))
+third = next(name for name in map(lambda page: urllib.parse.urlsplit(page).hostname, web.truth["pages"]) if name not in (host, other))
+swarm.peers[2].post("exclusions", {"pattern": f"host:{third}", "scope": "show"})
+time.sleep(5)
+say("it excludes another, of which its list said nothing; found at", found_at(third))
 say("the moderator takes it back", moderator.post("exclusions", {"pattern": f"host:{host}", "take_back": True}))
 begun = time.time()
 while any(any(host in one["pattern"] for one in peer.get("exclusions")["exclusions"]) for peer in swarm.living()) and time.time() - begun < 60:

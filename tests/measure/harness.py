@@ -11,8 +11,8 @@ BIN = os.environ.get("BIN", os.path.join(TARGET, "release"))
 FORCED = re.compile(r"taken over by force")
 
 
-def say(*words):
-    print(f"{time.strftime('%H:%M:%S')}", *words, flush=True)
+def say(*words, sep=" "):
+    print(f"{time.strftime('%H:%M:%S')}", sep.join(map(str, words)), flush=True)
 
 
 class Web:
@@ -33,8 +33,11 @@ class Web:
 
 
 class Peer:
-    def __init__(self, number, folder, arguments):
+    """`prefix` are words before the command, `api` is where its API listens."""
+
+    def __init__(self, number, folder, arguments, prefix=(), api="127.0.0.1:0"):
         self.number, self.data = number, os.path.join(folder, f"p{number}")
+        self.prefix, self.wanted = list(prefix), api
         self.log = os.path.join(folder, f"p{number}.log")
         self.arguments, self.process = arguments, None
         self.start()
@@ -46,7 +49,7 @@ class Peer:
                 os.remove(path)
         clean = {k: v for k, v in os.environ.items() if not k.startswith("ANTHILL_") or k == "ANTHILL_LOG"}
         self.process = subprocess.Popen(
-            [os.path.join(BIN, "anthill"), "node", "--data", self.data, "--api", "127.0.0.1:0", *self.arguments],
+            [*self.prefix, os.path.join(BIN, "anthill"), "node", "--data", self.data, "--api", self.wanted, *self.arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "a"), env=clean)
         begun = time.time()
         while not os.path.exists(os.path.join(self.data, "api.addr")):
@@ -62,13 +65,16 @@ class Peer:
             time.sleep(0.05)
         return open(path).read().strip()
 
+    def authorization(self):
+        return {"Authorization": "Bearer " + open(os.path.join(self.data, "api.token")).read().strip()}
+
     def get(self, path, timeout=20):
-        with urllib.request.urlopen(f"http://{self.api}/api/v1/{path}", timeout=timeout) as answer:
+        request = urllib.request.Request(f"http://{self.api}/api/v1/{path}", headers=self.authorization())
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
             return json.load(answer)
 
     def post(self, path, body):
-        token = open(os.path.join(self.data, "api.token")).read().strip()
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        headers = {**self.authorization(), "Content-Type": "application/json"}
         request = urllib.request.Request(f"http://{self.api}/api/v1/{path}", json.dumps(body).encode(), headers)
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)

@@ -11,6 +11,7 @@ use anthill_protocol::exclusion::sync::{Input, Refused, State};
 use anthill_protocol::exclusion::{self, Draft, Item, RuleKey, Rules, Verified};
 use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::placement::Member;
+use anthill_protocol::signed::Signed;
 use anthill_protocol::view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -171,5 +172,23 @@ impl<K: Keys + Clone> Peer<K> {
             self.tell_exclusions(Input::Local(Item::Exclusion(one.signed().clone())));
             self.excluded.rebind_at = Some(self.now);
         }
+    }
+
+    /// The operator follows these issuers.
+    pub(super) fn follow(&mut self, issuers: BTreeSet<PeerKey>) {
+        self.excluded.rules.followed = issuers;
+        self.excluded.rebind_at = Some(self.now);
+        // At once: whose words are kept is known before these come.
+        self.rebind();
+    }
+
+    /// Words of others came on a list.
+    pub(super) fn hear(&mut self, words: Vec<Signed<exclusion::Exclusion>>) {
+        for word in words {
+            self.tell_exclusions(Input::Local(Item::Exclusion(word)));
+        }
+        // Whose list it is wants to see that it holds.
+        self.excluded.rebind_at = Some(self.now);
+        self.rebind();
     }
 }

@@ -17,6 +17,7 @@ use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId};
 use anthill_protocol::signed::Signed;
 use anthill_protocol::{claim, exclusion, registry, view};
+use std::collections::BTreeSet;
 
 /// Names a write of records.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -94,6 +95,11 @@ pub enum Input {
     Exclude(u64, exclusion::Draft),
     /// The operator takes such a word back.
     Include(exclusion::RuleKey),
+    /// The operator follows these issuers, and no others from now on.
+    Follow(BTreeSet<PeerKey>),
+    /// Words of others about exclusions that came another way than from peers, as on a published list. Those that are not what
+    /// their issuers signed are left out.
+    Words(Vec<Signed<exclusion::Exclusion>>),
     /// Something for the crawl.
     Crawl(crawl::Input),
 }

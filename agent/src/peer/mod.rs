@@ -278,6 +278,8 @@ impl<K: Keys + Clone> Peer<K> {
             Input::End(crawl) => self.end_crawl(crawl),
             Input::Exclude(request, draft) => self.exclude(request, draft),
             Input::Include(key) => self.include(key),
+            Input::Follow(issuers) => self.follow(issuers),
+            Input::Words(words) => self.hear(words),
             Input::Crawl(input) => {
                 let starts = matches!(input, crate::io::Input::Start { .. });
                 self.tell_crawl(input);

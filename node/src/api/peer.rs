@@ -2,8 +2,8 @@
 
 use super::types::{
     ConfigReport, CrawlAccepted, CrawlProgress, CrawlRequest, Excluded, ExclusionChange, Exclusions,
-    Explanation, ExportRequest, ImportReport, Invitation, Lexicon, Peers, SearchRequest, SearchResults,
-    SiteReport, Status,
+    Explanation, ExportRequest, ImportReport, Invitation, Lexicon, PeerFound, Peers, PublishRequest,
+    Published, SearchRequest, SearchResults, SiteReport, Status, SubscribeRequest, Subscribed, Subscriptions,
 };
 use bytes::Bytes;
 use futures_util::Stream;
@@ -57,6 +57,8 @@ pub trait Peer: Send + Sync + 'static {
     fn swarm_status(&self) -> Answer<'_, Status>;
     /// The peers of the swarm, this one first.
     fn peers(&self) -> Answer<'_, Peers>;
+    /// Where the swarm's lookups find a peer. Bad: no PeerId. Not found: nobody knows it. Conflict: this peer talks to nobody.
+    fn find_peer(&self, peer_id: String) -> Answer<'_, PeerFound>;
     /// A link by which others join the swarm. Conflict: this peer talks to nobody.
     fn invite(&self) -> Answer<'_, Invitation>;
     /// A site, by any name of it (a host's name will do). Not found: a site nothing is known of.
@@ -77,6 +79,15 @@ pub trait Peer: Send + Sync + 'static {
     fn exclusions(&self) -> Answer<'_, Exclusions>;
     /// Makes an exclusion or takes one back. Not found: nothing to take back. Bad: no pattern.
     fn change_exclusion(&self, change: ExclusionChange) -> Answer<'_, Excluded>;
+    /// A list as a file, signed by this peer. Conflict: there is nothing to put on it.
+    fn publish(&self, request: PublishRequest) -> Answer<'_, Published>;
+    /// Lists that are followed.
+    fn subscriptions(&self) -> Answer<'_, Subscriptions>;
+    /// Follows a list from now on, or looks whether there is a newer one. Bad: it is none. Conflict: it cannot be had, is
+    /// another's or older.
+    fn subscribe(&self, request: SubscribeRequest) -> Answer<'_, Subscribed>;
+    /// Follows a list no more; what is left. Not found: it was not followed.
+    fn unsubscribe(&self, location: String) -> Answer<'_, Subscriptions>;
     /// Begins an export.
     fn export(&self, request: ExportRequest) -> Answer<'_, Export>;
     /// Reads an archive (WARC or ARC, plain or gzip) to its end; `name` is for messages.

@@ -117,6 +117,13 @@ pub(super) async fn peers(State(app): Shared) -> Answer<impl Serialize> {
     Ok(Json(app.peer.peers().await?))
 }
 
+pub(super) async fn find_peer(
+    State(app): Shared,
+    peer_id: Result<Path<String>, PathRejection>,
+) -> Answer<impl Serialize> {
+    Ok(Json(app.peer.find_peer(name(peer_id)?).await?))
+}
+
 pub(super) async fn site(
     State(app): Shared,
     site: Result<Path<String>, PathRejection>,
@@ -147,6 +154,10 @@ pub(super) async fn exclusions(State(app): Shared) -> Answer<impl Serialize> {
     Ok(Json(app.peer.exclusions().await?))
 }
 
+pub(super) async fn subscriptions(State(app): Shared) -> Answer<impl Serialize> {
+    Ok(Json(app.peer.subscriptions().await?))
+}
+
 pub(super) async fn crawl(
     State(app): Shared,
     id: Result<Path<u64>, PathRejection>,
@@ -164,7 +175,7 @@ fn name(part: Result<Path<String>, PathRejection>) -> Result<String, Problem> {
     bounded(part.map_err(|e| Problem::bad(e.body_text()))?.0)
 }
 
-fn bounded(text: String) -> Result<String, Problem> {
+pub(super) fn bounded(text: String) -> Result<String, Problem> {
     let text = text.trim();
     match text.len() {
         0 => Err(Problem::bad("nothing was named")),

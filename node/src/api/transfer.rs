@@ -88,8 +88,8 @@ pub(super) async fn import(
     Ok(Json(app.peer.import(name, arriving(body)).await?))
 }
 
-fn place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
-    let busy = |_| Problem::busy("too many exports and imports at once: try again when one has ended");
+pub(super) fn place(app: &App) -> Result<OwnedSemaphorePermit, Problem> {
+    let busy = |_| Problem::busy("too many exports, imports and lists at once: try again when one has ended");
     app.transfers.clone().try_acquire_owned().map_err(busy)
 }
 

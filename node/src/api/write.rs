@@ -1,20 +1,23 @@
 //! Answers that change something.
 
 use super::problem::Problem;
-use super::read::crawl_id;
+use super::read::{bounded, crawl_id};
 use super::routes::App;
-use super::types::{CrawlAccepted, CrawlRequest, ExclusionChange};
+use super::types::{CrawlAccepted, CrawlRequest, ExclusionChange, SubscribeRequest};
+use crate::lists::list::MAX_BYTES;
 use axum::Json;
 use axum::body::{Body, to_bytes};
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Bytes of a request's body: some 10,000 seeds.
 pub const MAX_BODY: usize = 4 << 20;
+/// Bytes of a request with a list, whose quotes are escaped there.
+const MAX_LIST: usize = 2 * MAX_BYTES;
 /// Seeds of one request; more are given as further crawls.
 pub const MAX_SEEDS: usize = 50_000;
 /// Longest pattern of an exclusion.
@@ -82,13 +85,42 @@ pub(super) async fn change_exclusion(
     Ok(Json(app.peer.change_exclusion(change).await?))
 }
 
+/// Which list.
+#[derive(Debug, Deserialize)]
+pub(super) struct Which {
+    location: String,
+}
+
+pub(super) async fn publish(State(app): Shared, body: Body) -> Result<Json<impl Serialize>, Problem> {
+    Ok(Json(app.peer.publish(read_json(body).await?).await?))
+}
+
+pub(super) async fn subscribe(State(app): Shared, body: Body) -> Result<Json<impl Serialize>, Problem> {
+    // A list in it may be long: no more at once than other long things.
+    let _place = super::transfer::place(&app)?;
+    let mut request: SubscribeRequest = read_json_within(body, MAX_LIST).await?;
+    request.location = bounded(request.location)?;
+    Ok(Json(app.peer.subscribe(request).await?))
+}
+
+pub(super) async fn unsubscribe(
+    State(app): Shared,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<impl Serialize>, Problem> {
+    let Query(Which { location }) = which.map_err(|e| Problem::bad(e.body_text()))?;
+    Ok(Json(app.peer.unsubscribe(bounded(location)?).await?))
+}
+
 async fn read_json<T: DeserializeOwned>(body: Body) -> Result<T, Problem> {
+    read_json_within(body, MAX_BODY).await
+}
+
+async fn read_json_within<T: DeserializeOwned>(body: Body, most: usize) -> Result<T, Problem> {
     let too_large = |_| {
-        let message =
-            format!("a body of more than {MAX_BODY} bytes, or one that broke off: send less at once");
+        let message = format!("a body of more than {most} bytes, or one that broke off: send less at once");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     };
-    let bytes = to_bytes(body, MAX_BODY).await.map_err(too_large)?;
+    let bytes = to_bytes(body, most).await.map_err(too_large)?;
     serde_json::from_slice(&bytes)
         .map_err(|e| Problem::bad(format!("the body is not the JSON asked for: {e}")))
 }

@@ -21,6 +21,7 @@ use anthill_protocol::view::Description;
 use anyhow::Context;
 use crossbeam_channel::unbounded;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -76,7 +77,16 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     restarted.state_s = begun.elapsed().as_secs_f64();
     let _ = driver_in.send(ToDriver::Input(start));
     let driver = Driver::new(Wiring {
-        mind: crate::swarm::mind(settings, &store, &writer, signer, clock.now(), alone, [0; 32])?,
+        mind: crate::swarm::mind(
+            settings,
+            &store,
+            &writer,
+            signer,
+            clock.now(),
+            alone,
+            [0; 32],
+            BTreeSet::new(),
+        )?,
         network: None,
         planner: Planner::new(own, settings.replicas, plan, Arc::clone(&shared)),
         clock,

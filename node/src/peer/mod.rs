@@ -6,11 +6,13 @@ mod explain;
 mod export;
 mod import;
 mod lexicon;
+mod lists;
 mod search;
 mod site;
 mod status;
 mod swarm;
 
+pub use lists::Lists;
 pub use swarm::short;
 
 use crate::api::{Answer, ByteStream, Export, Peer, PeerError, types};
@@ -70,6 +72,8 @@ pub struct Live {
     pub inquiries: Option<Arc<Inquiries>>,
     /// To search with all peers, if there is a network.
     pub coordinator: Option<Arc<Coordinator<Way>>>,
+    /// Lists that are published and followed.
+    pub lists: Lists,
     /// Where others find this peer (multiaddrs).
     pub addresses: Vec<String>,
     /// Numbers.
@@ -165,6 +169,10 @@ impl Peer for LivePeer {
         })
     }
 
+    fn find_peer(&self, peer_id: String) -> Answer<'_, types::PeerFound> {
+        Box::pin(self.find(peer_id))
+    }
+
     fn swarm_status(&self) -> Answer<'_, types::Status> {
         Box::pin(async move {
             let own = self.answer(Live::status).await?;
@@ -230,6 +238,22 @@ impl Peer for LivePeer {
 
     fn change_exclusion(&self, change: types::ExclusionChange) -> Answer<'_, types::Excluded> {
         self.answer(move |live| live.change_exclusion(&change))
+    }
+
+    fn publish(&self, request: types::PublishRequest) -> Answer<'_, types::Published> {
+        self.answer(move |live| live.publish(request))
+    }
+
+    fn subscriptions(&self) -> Answer<'_, types::Subscriptions> {
+        self.answer(|live| Ok(live.list_subscriptions()))
+    }
+
+    fn subscribe(&self, request: types::SubscribeRequest) -> Answer<'_, types::Subscribed> {
+        Box::pin(self.follow_list(request))
+    }
+
+    fn unsubscribe(&self, location: String) -> Answer<'_, types::Subscriptions> {
+        Box::pin(self.leave_list(location))
     }
 
     fn export(&self, request: types::ExportRequest) -> Answer<'_, Export> {

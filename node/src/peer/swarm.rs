@@ -4,7 +4,7 @@ use super::{Live, LivePeer};
 use crate::api::{PeerError, types};
 use crate::settings::check::MAX_NAME;
 use crate::swarm::{Inquiries, Question, Said, is_local, multiaddrs};
-use anthill_dht::{Invite, Multiaddr, name};
+use anthill_dht::{Invite, Multiaddr, PeerId, name};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::view::{Seen, Status, View};
@@ -170,6 +170,21 @@ impl LivePeer {
             }
         }
         peers
+    }
+
+    /// Where the swarm's lookups find a peer.
+    pub(super) async fn find(&self, peer_id: String) -> Result<types::PeerFound, PeerError> {
+        let asked: PeerId = peer_id
+            .parse()
+            .map_err(|_| PeerError::Bad(format!("`{peer_id}` is no PeerId; `anthill peers` lists them")))?;
+        let Some(inquiries) = &self.0.inquiries else {
+            return Err(PeerError::Conflict("this peer talks to nobody: start it without `offline`".into()));
+        };
+        let addresses: Vec<String> = inquiries.find(asked).await.iter().map(ToString::to_string).collect();
+        match addresses.is_empty() {
+            true => Err(PeerError::NotFound(format!("nobody in the swarm knows where {peer_id} is"))),
+            false => Ok(types::PeerFound { peer_id, addresses }),
+        }
     }
 
     /// Whether this peer sees no other.

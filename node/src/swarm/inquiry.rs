@@ -1,7 +1,7 @@
 //! What one peer asks another for people: how it does, and what it knows of a site or a URL that it holds.
 
 use super::network::INQUIRY;
-use anthill_dht::{Handle, Lane, name};
+use anthill_dht::{Handle, Lane, Multiaddr, PeerId, name};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::wire::{Versioned, decode, encode};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,9 @@ const MAX_ASKED: usize = 4_096;
 const PENDING: usize = 1_024;
 /// How long an answer is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a lookup is waited for: who is asked and is not there costs ten seconds.
+const LOOKUP: Duration = Duration::from_secs(30);
 
 /// What is asked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -76,6 +79,11 @@ pub struct Inquiries {
 }
 
 impl Inquiries {
+    /// Where the swarm's lookups (Kademlia) find a peer; nowhere if nobody knows in time.
+    pub async fn find(&self, peer: PeerId) -> Vec<Multiaddr> {
+        tokio::time::timeout(LOOKUP, self.handle.resolve(peer)).await.unwrap_or_default()
+    }
+
     /// Asks through this network.
     pub fn new(handle: Handle) -> Inquiries {
         Inquiries { handle, pending: Mutex::default() }

@@ -15,6 +15,7 @@ use anthill_protocol::peer::PeerKey;
 use anthill_protocol::view;
 use anyhow::Context;
 use crossbeam_channel::Sender;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -132,6 +133,7 @@ pub fn mind(
     now: Instant,
     description: view::Description,
     seed: [u8; 32],
+    also_followed: BTreeSet<PeerKey>,
 ) -> anyhow::Result<Mind> {
     let found = store.found()?;
     let copies = found.copies.into_iter().map(|record| {
@@ -149,5 +151,6 @@ pub fn mind(
         crawls: found.crawls,
         exclusions: found.exclusions,
     };
-    Peer::new(setup::mind(settings)?, signer, seed, now, start).context("what this peer says of itself")
+    let config = setup::mind(settings, also_followed)?;
+    Peer::new(config, signer, seed, now, start).context("what this peer says of itself")
 }

@@ -43,7 +43,7 @@ pub enum ToFetcher {
 /// What all tasks share.
 pub struct Fetching {
     /// The HTTP client.
-    pub fetcher: Fetcher,
+    pub fetcher: Arc<Fetcher>,
     /// The resolver.
     pub resolver: Arc<Resolver>,
     /// For records of what was fetched before.

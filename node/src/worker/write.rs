@@ -167,6 +167,7 @@ impl WriteThread {
     /// Takes note of a write that the crawl did not ask for.
     pub(super) fn aside(&mut self, written: Written) {
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
+        self.shared.links_suppressed.fetch_add(written.suppressed, Ordering::Relaxed);
         self.tell_numbers(written.numbered, written.logged);
         for op in written.index {
             let _ = self.indexer.send(ToIndexer::Op(op));

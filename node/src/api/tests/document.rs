@@ -63,6 +63,7 @@ fn every_object_is_written_as_the_document_has_it() {
     same::<Invitation>("Invitation", &[]);
     same::<Peers>("Peers", &[]);
     same::<PeerEntry>("PeerEntry", &[]);
+    same::<PeerFound>("PeerFound", &[]);
     same::<SearchResults>("SearchResults", &["notes"]);
     same::<Coverage>("Coverage", &[]);
     same::<Hit>("Hit", &["also"]);
@@ -82,6 +83,11 @@ fn every_object_is_written_as_the_document_has_it() {
     same::<Exclusion>("Exclusion", &[]);
     same::<ExclusionChange>("ExclusionChange", &[]);
     same::<Excluded>("Excluded", &[]);
+    same::<Published>("Published", &[]);
+    same::<SubscribeRequest>("SubscribeRequest", &["list", "publisher", "depth", "max_pages"]);
+    same::<Subscription>("Subscription", &[]);
+    same::<Subscriptions>("Subscriptions", &[]);
+    same::<Subscribed>("Subscribed", &[]);
     same::<ImportReport>("ImportReport", &[]);
     same::<Defect>("Defect", &[]);
     same::<ConfigReport>("ConfigReport", &[]);

@@ -53,6 +53,9 @@ impl Peer for Fake {
     fn peers(&self) -> Answer<'_, Peers> {
         ready(Ok(Peers { peers: vec![PeerEntry { this: true, ..PeerEntry::default() }] }))
     }
+    fn find_peer(&self, peer_id: String) -> Answer<'_, PeerFound> {
+        ready(Ok(PeerFound { peer_id, ..PeerFound::default() }))
+    }
     fn site(&self, site: String) -> Answer<'_, SiteReport> {
         ready(match site.as_str() {
             "nowhere.test" => Err(PeerError::NotFound("nothing is known of nowhere.test".to_owned())),
@@ -125,6 +128,24 @@ impl Peer for Fake {
         let done = Excluded { pattern: change.pattern.clone(), in_force: !change.take_back, purged: 3 };
         self.changes.lock().expect("lock").push(change);
         ready(Ok(done))
+    }
+    fn publish(&self, request: PublishRequest) -> Answer<'_, Published> {
+        let entries = request.seeds.map_or(3, |seeds| seeds.len() as u64);
+        ready(Ok(Published { entries, list: "{}\n".to_owned() }))
+    }
+    fn subscriptions(&self) -> Answer<'_, Subscriptions> {
+        let one = Subscription { location: "http://a.test/l".to_owned(), ..Subscription::default() };
+        ready(Ok(Subscriptions { subscriptions: vec![one] }))
+    }
+    fn subscribe(&self, request: SubscribeRequest) -> Answer<'_, Subscribed> {
+        let subscription = Subscription { location: request.location, ..Subscription::default() };
+        ready(Ok(Subscribed { subscription, changed: true, crawl: None }))
+    }
+    fn unsubscribe(&self, location: String) -> Answer<'_, Subscriptions> {
+        ready(match location.as_str() {
+            "http://a.test/l" => Ok(Subscriptions::default()),
+            _ => Err(PeerError::NotFound(format!("`{location}` is not followed"))),
+        })
     }
     fn export(&self, request: ExportRequest) -> Answer<'_, Export> {
         let endless = request.warc_name == "endless.warc";

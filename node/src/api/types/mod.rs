@@ -5,6 +5,7 @@
 mod crawl;
 mod exclusion;
 mod inspect;
+mod list;
 mod search;
 mod status;
 mod transfer;
@@ -15,9 +16,10 @@ pub use inspect::{
     Attempt, Claim, ConfigReport, ConfigValue, Explanation, HostReport, Keyword, LastFetch, Lexicon, Posting,
     RobotsReport, SiteReport, Vitals,
 };
+pub use list::{PublishRequest, Published, SubscribeRequest, Subscribed, Subscription, Subscriptions};
 pub use search::{Coverage, Hit, SearchRequest, SearchResults};
 pub use status::{
-    Contracts, Duplicates, FetchRates, Invitation, Links, Pages, PeerEntry, PeerState, Peers, PeersCount,
-    Sites, Slots, Status, Urls,
+    Contracts, Duplicates, FetchRates, Invitation, Links, Pages, PeerEntry, PeerFound, PeerState, Peers,
+    PeersCount, Sites, Slots, Status, Urls,
 };
 pub use transfer::{Defect, ExportKind, ExportRequest, ImportReport};

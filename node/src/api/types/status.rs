@@ -217,6 +217,15 @@ pub struct PeerEntry {
     pub addresses: Vec<String>,
 }
 
+/// Where a peer is, by the swarm's lookups.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PeerFound {
+    /// PeerId.
+    pub peer_id: String,
+    /// Where it is reached (multiaddrs).
+    pub addresses: Vec<String>,
+}
+
 /// A link by which others join the swarm.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Invitation {

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""idle.py [PEERS] [SECONDS]: a swarm with nothing to do: CPU, memory and bytes on the wire of each peer."""
+import re, statistics, subprocess, sys, time
+from harness import *
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu(peer):
+    fields = open(f"/proc/{peer.process.pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def anonymous(peer):
+    return int(re.search(r"RssAnon:\s+(\d+)", open(f"/proc/{peer.process.pid}/status").read()).group(1)) / 1024
+
+
+def wire():
+    """Bytes sent and received over TCP so far, by process; connections that were closed meanwhile count no more."""
+    told = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout
+    bytes = collections.Counter()
+    for line in re.sub(r"\n\s+", " ", told).splitlines():
+        pid = re.search(r"pid=(\d+)", line)
+        if pid:
+            bytes[int(pid.group(1))] += sum(map(int, re.findall(r"bytes_(?:sent|received):(\d+)", line)))
+    return bytes
+
+
+count, seconds = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 10), (2, 300)))
+room = folder()
+swarm = Swarm(room, [], count)
+say("settled after %.0f s, held %s" % swarm.settle(600))
+time.sleep(60)
+before, sent = [cpu(peer) for peer in swarm.peers], wire()
+time.sleep(seconds)
+after, now = [cpu(peer) for peer in swarm.peers], wire()
+cores = [100 * (b - a) / seconds for a, b in zip(before, after)]
+rates = [(now[p.process.pid] - sent[p.process.pid]) / seconds for p in swarm.peers]
+memory = [anonymous(peer) for peer in swarm.peers]
+for name, values, asked in (("% of a core", cores, ".5"), ("bytes a second, both ways", rates, "2,000"), ("MB of anonymous memory", memory, "60")):
+    say(f"{name}: mean {statistics.mean(values):.2f}, most {max(values):.2f} (asked less than {asked} at 10 peers)")
+say("ended", swarm.stop())
