@@ -14,7 +14,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::value::PermitRecord;
 use crate::store::write::Writer;
-use crate::swarm::{Inquiries, Planner, Signer, Way, Wires};
+use crate::swarm::{Inquiries, Outset, Planner, Signer, Way, Wires};
 use crate::told;
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::Fetching;
@@ -128,16 +128,13 @@ async fn start(
     shared.set_totals(writer.totals(), writer.crawl_counts());
     let signer = Signer::new(identity);
     let subscriptions = Subscriptions::open(&settings.data)?;
-    let mind = crate::swarm::mind(
-        &settings,
-        &store,
-        &writer,
-        signer.clone(),
-        clock.now(),
-        ground.description,
-        seed(),
-        subscriptions.issuers(),
-    )?;
+    let outset = Outset {
+        now: clock.now(),
+        seed: seed(),
+        description: ground.description,
+        followed: subscriptions.issuers(),
+    };
+    let mind = crate::swarm::mind(&settings, &store, &writer, signer.clone(), outset)?;
     let unsynced = Unsynced::new(writer.heads());
     let workshop = Arc::new(Workshop {
         canon: setup::canon(&settings),

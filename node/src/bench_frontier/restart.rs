@@ -9,7 +9,7 @@ use crate::setup;
 use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::write::Writer;
-use crate::swarm::{Planner, Signer};
+use crate::swarm::{Outset, Planner, Signer};
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::ToFetcher;
 use crate::worker::write::{ToWriter, WriteThread};
@@ -76,17 +76,9 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     restarted.hosts = store.hosts_with_queues()?.len();
     restarted.state_s = begun.elapsed().as_secs_f64();
     let _ = driver_in.send(ToDriver::Input(start));
+    let outset = Outset { now: clock.now(), seed: [0; 32], description: alone, followed: BTreeSet::new() };
     let driver = Driver::new(Wiring {
-        mind: crate::swarm::mind(
-            settings,
-            &store,
-            &writer,
-            signer,
-            clock.now(),
-            alone,
-            [0; 32],
-            BTreeSet::new(),
-        )?,
+        mind: crate::swarm::mind(settings, &store, &writer, signer, outset)?,
         network: None,
         planner: Planner::new(own, settings.replicas, plan, Arc::clone(&shared)),
         clock,

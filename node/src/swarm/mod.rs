@@ -12,4 +12,4 @@ pub use inquiry::{Inquiries, Question, Said};
 pub use network::{Network, Pump, SEARCH, TOPICS, Way, description, is_local, named};
 pub use plan::Planner;
 pub use signer::Signer;
-pub use start::{Ground, Wires, join, mind, wire};
+pub use start::{Ground, Outset, Wires, join, mind, wire};

@@ -121,6 +121,18 @@ pub fn wire(
     Wires { network: Some(Network::new(own, handle.clone())), handle: Some(handle), questions, inquiries }
 }
 
+/// What a mind is told of the world before it begins.
+pub struct Outset {
+    /// The time.
+    pub now: Instant,
+    /// What its dice are cast with.
+    pub seed: [u8; 32],
+    /// What this peer says of itself.
+    pub description: view::Description,
+    /// Issuers of exclusions on lists that are followed.
+    pub followed: BTreeSet<PeerKey>,
+}
+
 /// The mind, with what the store has.
 ///
 /// # Errors
@@ -130,11 +142,9 @@ pub fn mind(
     store: &Store,
     writer: &Writer,
     signer: Signer,
-    now: Instant,
-    description: view::Description,
-    seed: [u8; 32],
-    also_followed: BTreeSet<PeerKey>,
+    outset: Outset,
 ) -> anyhow::Result<Mind> {
+    let Outset { now, seed, description, followed } = outset;
     let found = store.found()?;
     let copies = found.copies.into_iter().map(|record| {
         let head = writer.slot(record.slot).head;
@@ -151,6 +161,6 @@ pub fn mind(
         crawls: found.crawls,
         exclusions: found.exclusions,
     };
-    let config = setup::mind(settings, also_followed)?;
+    let config = setup::mind(settings, followed)?;
     Peer::new(config, signer, seed, now, start).context("what this peer says of itself")
 }
