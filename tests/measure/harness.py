@@ -231,7 +231,10 @@ def polite(web, host_delay_ms, ip_delay_ms):
     checked = subprocess.run(
         [os.path.join(BIN, "anthill-web"), "check", *web.arguments, "--host-delay-ms", str(host_delay_ms),
          "--ip-delay-ms", str(ip_delay_ms), web.log], capture_output=True, text=True)
-    say("politeness:", checked.stderr.strip(), checked.stdout.splitlines()[:3])
+    broken = [json.loads(line) for line in checked.stdout.splitlines()]
+    kinds = collections.Counter(one["violation"] for one in broken)
+    examples = {kind: next(one for one in broken if one["violation"] == kind) for kind in kinds}
+    say("politeness:", checked.stderr.strip(), dict(kinds), *examples.values())
 
 
 def docweb(folder, path, listed, seeds):

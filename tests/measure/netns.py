@@ -113,20 +113,21 @@ def small(room, net, hosts, pages):
 
 
 def told(peers):
-    """Of each peer: members alive, slots held, pages fetched, and whether it answers, how whole."""
+    """Of each peer: members alive, suspect and down, slots held, pages fetched, and whether it answers, how whole."""
     for peer in peers:
         status = peer.status()
         if not status:
             yield f"{peer.number}: silent"
             continue
         answer = peer.search("the")
-        yield (f"{peer.number}: alive {status['peers']['alive']} held {status['slots']['held']} fetched {status['urls']['fetched']} "
+        yield (f"{peer.number}: {'/'.join(str(n) for n in status['peers'].values())} held {status['slots']['held']} fetched {status['urls']['fetched']} "
                f"hits {answer['total']}{'' if answer['coverage']['complete'] else ' of part'}")
 
 
 def split(room, net):
-    web = small(room, net, 200, 12000)
-    swarm = Parted(room, [web], net, 5, more=["--host-delay", "100ms", "--ip-delay", "0s"])
+    web = small(room, net, 200, 24000)
+    # There is work for longer than they are apart.
+    swarm = Parted(room, [web], net, 5, more=["--host-delay", "1s", "--ip-delay", "0s"])
     say("settled after %.0f s, held %s" % swarm.settle())
     swarm.crawl()
     time.sleep(6)
@@ -149,11 +150,11 @@ def split(room, net):
     begun = time.time()
     say("joined again")
     while time.time() - begun < 300 and not swarm.progress()["done"]:
-        time.sleep(5)
+        time.sleep(15)
         say(*told(swarm.peers), sep="; ")
     say(f"done {swarm.progress()['done']} {time.time() - begun:.0f} s after that")
     say("fetched again", compare([web]), "; taken by force", [peer.forced() for peer in swarm.peers])
-    polite(web, 100, 0)
+    polite(web, 1000, 0)
     found([web], swarm.peers[4])
     say("ended", swarm.stop())
 
