@@ -103,6 +103,11 @@ impl Subscriptions {
         &self.all
     }
 
+    /// Whether one more may be followed.
+    pub fn has_room(&self) -> bool {
+        self.all.len() < MAX_SUBSCRIPTIONS
+    }
+
     /// The one of this location.
     pub fn get(&self, location: &str) -> Option<&Subscription> {
         self.all.iter().find(|one| one.location == location)

@@ -1,11 +1,12 @@
 //! Lists: published by this peer, and followed by it.
 
+use super::swarm::named;
 use super::{Live, LivePeer, PATIENCE, ending, rfc3339};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
 use crate::lists::fetch::{Getter, Got};
 use crate::lists::list::{self, Entries, Kind, List, MAX_ENTRIES, MAX_ISSUERS, Seed};
-use crate::lists::subscriptions::{Bounds, Subscription, Subscriptions};
+use crate::lists::subscriptions::{Bounds, MAX_SUBSCRIPTIONS, Subscription, Subscriptions};
 use crate::swarm::Signer;
 use anthill_agent::peer::io::Input;
 use anthill_crawler::fetch::Validators;
@@ -51,6 +52,8 @@ impl LivePeer {
     pub async fn refresh_lists(self) {
         loop {
             tokio::time::sleep(LOOK).await;
+            // Nobody lets it go meanwhile.
+            let _turn = self.0.lists.turn.lock().await;
             let now_s = self.0.clock.now().unix_s();
             let due = self.0.lists.subscriptions().due(now_s).cloned();
             let Some(due) = due else { continue };
@@ -62,7 +65,7 @@ impl LivePeer {
                 depth: due.bounds.depth,
                 max_pages: due.bounds.max_pages,
             };
-            if let Err(error) = self.follow_list(request).await {
+            if let Err(error) = self.look(request).await {
                 tracing::warn!(list = due.location, %error, "a list that is followed cannot be had");
                 let troubled = Subscription { looked_s: now_s, trouble: Some(error.to_string()), ..due };
                 if let Err(error) = self.0.lists.subscriptions().put(troubled, None) {
@@ -76,8 +79,13 @@ impl LivePeer {
         &self,
         request: types::SubscribeRequest,
     ) -> Result<types::Subscribed, PeerError> {
+        let _turn = self.0.lists.turn.lock().await;
+        self.look(request).await
+    }
+
+    /// The same, by who has the turn.
+    async fn look(&self, request: types::SubscribeRequest) -> Result<types::Subscribed, PeerError> {
         let lists = &self.0.lists;
-        let _turn = lists.turn.lock().await;
         let had = lists.subscriptions().get(&request.location).cloned();
         let got = match request.list.clone() {
             Some(text) => Some((text, None)),
@@ -167,6 +175,7 @@ impl Live {
         let (text, validators) = match (got, had.clone()) {
             (Some(got), _) => got,
             (None, Some(had)) => {
+                is_by(request, &had.publisher)?;
                 let same = Subscription { looked_s, trouble: None, bounds, ..had };
                 return self.followed(same, None, false, None);
             }
@@ -174,7 +183,7 @@ impl Live {
         };
         let list = List::read(&text, &self.lists.signer)
             .map_err(|error| PeerError::Bad(format!("{}: {error}", request.location)))?;
-        let publisher = anthill_dht::name::text(&list.publisher.0);
+        let publisher = named(&list.publisher);
         self.check(request, had.as_ref(), &list, &publisher)?;
         let crawl = match &list.entries {
             Entries::Exclusions(words) => {
@@ -189,7 +198,7 @@ impl Live {
             kind: list.kind(),
             publisher,
             swarm: list.swarm.clone(),
-            issuers: list.issuers().iter().map(|issuer| anthill_dht::name::text(&issuer.0)).collect(),
+            issuers: list.issuers().iter().map(named).collect(),
             issued_s: list.issued_s,
             entries: list.count() as u64,
             looked_s,
@@ -214,10 +223,15 @@ impl Live {
         if list.publisher == self.key {
             return Err(PeerError::Bad(format!("{at} was published by this peer itself")));
         }
-        if let Some(wanted) = request.publisher.as_deref().filter(|wanted| *wanted != publisher) {
-            return Err(PeerError::Conflict(format!("{at} was published by {publisher}, not by {wanted}")));
-        }
-        let Some(had) = had else { return Ok(()) };
+        is_by(request, publisher)?;
+        let Some(had) = had else {
+            return match self.lists.subscriptions().has_room() {
+                true => Ok(()),
+                false => Err(PeerError::Conflict(format!(
+                    "{MAX_SUBSCRIPTIONS} lists are followed already: `anthill unsubscribe` one first"
+                ))),
+            };
+        };
         if had.publisher != publisher || had.kind != list.kind() {
             return Err(PeerError::Conflict(format!(
                 "{at} was a list of {} by {}, now it is one of {} by {publisher}: if you trust that, `anthill unsubscribe {at}` first",
@@ -332,6 +346,17 @@ impl Live {
 
     fn tell(&self, input: Input) -> Result<(), PeerError> {
         self.driver.send(ToDriver::Peer(Box::new(input))).map_err(|_| ending())
+    }
+}
+
+/// Whether a list is by whom it should be.
+fn is_by(request: &types::SubscribeRequest, publisher: &str) -> Result<(), PeerError> {
+    match request.publisher.as_deref().filter(|wanted| *wanted != publisher) {
+        Some(wanted) => Err(PeerError::Conflict(format!(
+            "{} was published by {publisher}, not by {wanted}",
+            request.location
+        ))),
+        None => Ok(()),
     }
 }
 

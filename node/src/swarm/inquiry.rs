@@ -19,7 +19,6 @@ const MAX_ASKED: usize = 4_096;
 const PENDING: usize = 1_024;
 /// How long an answer is waited for.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-
 /// How long a lookup is waited for: who is asked and is not there costs ten seconds.
 const LOOKUP: Duration = Duration::from_secs(30);
 
@@ -79,14 +78,14 @@ pub struct Inquiries {
 }
 
 impl Inquiries {
-    /// Where the swarm's lookups (Kademlia) find a peer; nowhere if nobody knows in time.
-    pub async fn find(&self, peer: PeerId) -> Vec<Multiaddr> {
-        tokio::time::timeout(LOOKUP, self.handle.resolve(peer)).await.unwrap_or_default()
-    }
-
     /// Asks through this network.
     pub fn new(handle: Handle) -> Inquiries {
         Inquiries { handle, pending: Mutex::default() }
+    }
+
+    /// Where the swarm's lookups (Kademlia) find a peer; nowhere if nobody knows in time.
+    pub async fn find(&self, peer: PeerId) -> Vec<Multiaddr> {
+        tokio::time::timeout(LOOKUP, self.handle.resolve(peer)).await.unwrap_or_default()
     }
 
     fn pending(&self) -> MutexGuard<'_, Pending> {
