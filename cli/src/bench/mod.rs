@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Longest crawl that is waited for.
 const PATIENCE: Duration = Duration::from_secs(900);
+/// Between two looks at the peer. Each costs it half a millisecond, to count what it owes in all slots.
+const POLL: Duration = Duration::from_millis(100);
 /// Pages the floor is measured on, at most: evenly drawn from all, which are in order of site, and sites differ.
 const FLOOR_PAGES: usize = 10_000;
 
@@ -82,7 +84,7 @@ struct Report {
     pages_per_s: f64,
     pages_per_cpu_s: f64,
     peak_rss_mb: f64,
-    /// Most requests in flight, of what was seen every 20 ms.
+    /// Most requests in flight, of what was seen at each look.
     peak_in_flight: u64,
     bytes: u64,
     floor: Option<Floor>,
@@ -317,7 +319,7 @@ impl Peer {
             if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
                 eprint!("\r{fetched} pages ");
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(POLL);
         }
     }
 

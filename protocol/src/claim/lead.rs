@@ -85,8 +85,9 @@ impl<K: Keys> State<K> {
         for peer in mint.voters() {
             self.say(peer, Part::Settled { slot, counter: claim.token.counter });
         }
+        let mut written = false;
         if let Some(place) = self.places.get_mut(&slot) {
-            place.record.established = true;
+            written = std::mem::replace(&mut place.record.established, true);
             place.tries = 0;
             place.wish = None;
             place.orphan_since = None;
@@ -98,7 +99,9 @@ impl<K: Keys> State<K> {
                 self.renew_at.get_or_insert(now + self.config.renew_every);
             }
         }
-        self.changed(slot);
+        if !written {
+            self.changed(slot);
+        }
         self.tell(slot);
         out.push(Effect::Held { claim, from });
         self.plan(slot, now);

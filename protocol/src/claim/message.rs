@@ -124,6 +124,17 @@ pub enum Part {
     Moved(Signed<Mint>),
 }
 
+impl Part {
+    /// The claim it tells of.
+    pub(super) fn mint_mut(&mut self) -> Option<&mut Signed<Mint>> {
+        match self {
+            Part::Promise { mint, .. } | Part::Refuse { mint, .. } => mint.as_mut(),
+            Part::Propose { mint, .. } | Part::Handoff { mint, .. } | Part::Moved(mint) => Some(mint),
+            Part::Prepare { .. } | Part::Accepted { .. } | Part::Settled { .. } | Part::Ask(_) => None,
+        }
+    }
+}
+
 /// A message about claims.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Message {

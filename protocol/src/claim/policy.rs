@@ -231,12 +231,11 @@ impl<K: Keys> State<K> {
         let missing: Vec<PeerKey> =
             desired.iter().copied().filter(|peer| !keeps(peer) && *peer != me).collect();
         place.copying.retain(|peer| missing.contains(peer));
+        let mut copying = Vec::new();
         for &to in missing.iter().filter(|peer| view.is_live(peer)) {
             if !place.whole.contains(&to) && place.copying.insert(to) {
                 out.push(Effect::Copy { slot, to });
-                // It hears of it from its holder before it is asked how far its copy is.
-                let known = place.shown(&me).cloned();
-                self.outbox.entry(to).or_default().extend(known.map(Part::Moved));
+                copying.push(to);
             }
         }
         let mut target: BTreeSet<PeerKey> = set.iter().copied().collect();
@@ -252,6 +251,11 @@ impl<K: Keys> State<K> {
             surplus
                 .or_else(|| target.iter().find(|peer| **peer != me).copied())
                 .map(|peer| target.remove(&peer));
+        }
+        // They hear of the claim from its holder before they are asked how far their copies are.
+        for to in copying {
+            let known = self.places.get(&slot).and_then(|place| place.shown(&me)).cloned();
+            known.into_iter().for_each(|mint| self.say(to, Part::Moved(mint)));
         }
         let target: Vec<PeerKey> = target.into_iter().collect();
         if target != set {

@@ -8,6 +8,7 @@ use super::record::Record;
 use super::{Claim, FORCE_JUMP, Token};
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
+use crate::signed::Signed;
 use crate::time::Instant;
 use crate::view::View;
 use rand_chacha::ChaCha8Rng;
@@ -334,10 +335,26 @@ impl<K: Keys> State<K> {
     }
 
     /// Says something, with all else that is said to that peer in this call.
-    pub(super) fn say(&mut self, to: PeerKey, part: Part) {
-        if to != self.me {
-            self.outbox.entry(to).or_default().push(part);
+    pub(super) fn say(&mut self, to: PeerKey, mut part: Part) {
+        if to == self.me || part.mint_mut().is_some_and(|mint| !self.complete(mint)) {
+            return;
         }
+        self.outbox.entry(to).or_default().push(part);
+    }
+
+    /// Signs an own claim that nobody was told yet, and keeps the signature. False if it cannot be told.
+    fn complete(&mut self, mint: &mut Signed<Mint>) -> bool {
+        if !mint.is_draft() {
+            return true;
+        }
+        let signed = mint.complete(&self.keys).is_ok();
+        let place = self.places.get_mut(&mint.body().claim.slot).filter(|_| signed);
+        if let Some(known) = place.and_then(|place| place.record.mint.as_mut())
+            && known.body() == mint.body()
+        {
+            *known = mint.clone();
+        }
+        signed
     }
 
     /// The round of what is proposed now.

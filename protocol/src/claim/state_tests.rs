@@ -245,3 +245,42 @@ fn what_the_survivor_of_a_set_took_by_force_it_takes_once() {
     assert_eq!(state.forced(), slots().count() as u64);
     assert!(slots().all(|slot| state.holds(slot) && !state.is_moving(slot)));
 }
+
+#[test]
+fn a_lone_founder_signs_what_it_tells_and_nothing_else() {
+    let (keys, other) = (Keyring::numbered(0), Keyring::numbered(1).own());
+    let swarm = Swarm::of(&[1], Slot::all().take(2));
+    let start = |stored: Vec<(Slot, Record)>| {
+        let config = Config { slots: Slot::all().take(2).collect(), ..Config::default() };
+        State::new(config, keys.clone(), ChaCha8Rng::seed_from_u64(7), swarm.now, true, stored)
+    };
+    let (mut state, mut out) = (start(Vec::new()), Vec::new());
+    let view = swarm.inbox.iter().map(|(_, view)| view.clone()).next().expect("a view");
+    state.handle(swarm.now, view.clone(), &mut out);
+    let stored = out.into_iter().find_map(|effect| match effect {
+        Effect::Persist(records, _) => Some(records),
+        _ => None,
+    });
+    let stored = stored.expect("both claims");
+    assert!(stored.iter().all(|(_, record)| record.mint.as_ref().is_some_and(Signed::is_draft)));
+    // It tells what an earlier process wrote.
+    let (asked, mut state, mut out) = (stored[1].0, start(stored), Vec::new());
+    state.handle(swarm.now, view, &mut out);
+    out.clear();
+    for _ in 0..2 {
+        state.handle(swarm.now, Input::Received(other, Message::Parts(vec![Part::Ask(asked)])), &mut out);
+    }
+    let told: Vec<Signed<Mint>> = out
+        .into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Send(to, Message::Parts(parts)) if to == other => Some(parts),
+            _ => None,
+        })
+        .flatten()
+        .filter_map(|mut part| part.mint_mut().cloned())
+        .collect();
+    assert_eq!(told.len(), 2);
+    assert!(told.iter().all(|mint| mint.verify(&keys).is_ok() && mint.body().claim.slot == asked));
+    let drafts = state.places.values().filter(|p| p.record.mint.as_ref().is_some_and(Signed::is_draft));
+    assert_eq!(drafts.count(), 1, "what was told is signed once");
+}

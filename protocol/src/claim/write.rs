@@ -99,10 +99,15 @@ impl<K: Keys> State<K> {
         self.dirty.insert(slot);
     }
 
-    /// Signs and takes an own claim; it is proposed when it is on disk.
+    /// Signs and takes an own claim; it is proposed when it is on disk. One that concerns nobody else is signed when it is
+    /// first told.
     pub(super) fn mint(&mut self, now: Instant, mint: Mint) {
         let (slot, token, members) = (mint.claim.slot, mint.claim.token, mint.claim.set.len());
-        let Ok(signed) = Signed::sign(mint, &self.keys) else { return };
+        let mut mint = Signed::draft(mint);
+        let alone = mint.body().voters().iter().all(|peer| *peer == self.me);
+        if !alone && mint.complete(&self.keys).is_err() {
+            return;
+        }
         let until = now + self.config.kept();
         let place = self.places.entry(slot).or_default();
         let lead = place.lead.take();
@@ -118,8 +123,9 @@ impl<K: Keys> State<K> {
             },
         );
         place.record.promised = place.record.promised.max(Some(token));
-        place.record.mint = Some(signed);
-        place.record.established = false;
+        place.record.mint = Some(mint);
+        // Once it is on disk here, that is everybody.
+        place.record.established = alone;
         place.record.given = None;
         place.given_at = None;
         place.attempt = None;
