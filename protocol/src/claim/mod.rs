@@ -35,8 +35,9 @@
 //!
 //! *Force* begins another line, with a [`Root`] of its own and a token far above. Between two lines safety needs views, and one thing
 //! of them only: that no two peers take themselves for members of the primary component at one moment, unless they are
-//! of one. Who holds has no lease while its view is not of the primary component: permits given before end within [`Config::lease`]. Who
-//! forces, or comes back after that time, has been of it for as long and 1.1 %. So when a component forces what another holds, the
+//! of one. Who holds has no lease while its view is not of the primary component: permits given before end within [`Config::lease`].
+//! (Nor has it one while that is in doubt, so that a part that is cut off stops at once, and does not fetch what it can tell
+//! nobody.) Who forces, or comes back after that time, has been of it for as long and 1.1 %. So when a component forces what another holds, the
 //! old line's permits have ended before the new one begins, and none overlap. Who forces has also seen a majority of the set (or, for twice as long, the holder) down for
 //! [`Config::t_force`]. Only where that is wrong within one component, or two components take themselves for primary,
 //! do both lines fetch, until they meet.

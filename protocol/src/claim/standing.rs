@@ -13,12 +13,13 @@ impl<K: Keys> State<K> {
     /// The claim by which permits may be given, and until when they may be used; nothing if this peer may not fetch now.
     ///
     /// The time is the own clock's, which counts suspends: a process that stood still finds its lease over by itself. Who is
-    /// not of the primary component has no lease, nor, when it comes back after [`Config::lease`] and more, for as long again: another
-    /// component may have taken over by force.
+    /// not of the primary component, or may soon find that out, has no lease, nor, when it comes back after [`Config::lease`] and
+    /// more, for as long again: another component may have taken over by force.
     pub fn lease(&self, slot: Slot, now: Instant) -> Option<(Token, Instant)> {
         let place = self.places.get(&slot)?;
         let (token, until) = place.permits(&self.me, &self.config)?;
-        (self.primary.0 && self.back_at <= now && now < until).then_some((token, until))
+        let in_doubt = self.view.as_ref().is_none_or(|view| view.in_doubt());
+        (self.primary.0 && !in_doubt && self.back_at <= now && now < until).then_some((token, until))
     }
 
     /// Who holds a slot, as far as this peer knows.

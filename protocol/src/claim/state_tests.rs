@@ -227,6 +227,30 @@ fn who_is_not_of_the_primary_component_has_no_lease() {
 }
 
 #[test]
+fn who_doubts_that_it_is_primary_has_no_lease_while_it_does() {
+    let mut swarm = Swarm::of(&[1], Slot::all().take(1));
+    let slot = Slot::all().next().expect("a slot");
+    let me = swarm.groups[0][0];
+    swarm.want_all();
+    swarm.run(Config::default().lease * 3);
+    let view = swarm.peers[&me].view.clone().expect("a view");
+    let members: BTreeMap<_, _> = view.members().map(|(peer, seen)| (*peer, seen.clone())).collect();
+    let show = |swarm: &mut Swarm, in_doubt| {
+        let view = View::of(members.clone(), true, true).doubting(in_doubt);
+        swarm.feed(me, Input::View(Arc::new(view)));
+    };
+    show(&mut swarm, true);
+    assert_eq!(swarm.able(slot), []);
+    swarm.want_all();
+    swarm.run(Config::default().lease * 2);
+    assert_eq!(swarm.able(slot), []);
+    // It was of the primary component all the time, so nobody can have taken anything.
+    swarm.want_all();
+    show(&mut swarm, false);
+    assert_eq!(swarm.able(slot), [me]);
+}
+
+#[test]
 fn what_the_survivor_of_a_set_took_by_force_it_takes_once() {
     let slots = || Slot::all().step_by(512);
     let mut swarm = Swarm::of(&[3], slots());

@@ -19,9 +19,23 @@ impl<K: Keys> State<K> {
 
     pub(super) fn publish(&mut self, now: Instant, out: &mut Vec<Effect>) {
         self.publish_at = None;
-        let primary = self.settled && self.primary.is_primary(|peer| self.voter(now, peer));
-        self.view = Arc::new(self.view.updated(self.seen(), self.settled, primary));
+        let (primary, in_doubt) = self.standing(now);
+        let view = self.view.updated(self.seen(), self.settled, primary);
+        self.view = Arc::new(view.doubting(in_doubt));
         out.push(Effect::Changed);
+    }
+
+    /// Whether this peer is in the primary component, and whether that is in doubt: a peer that is cut off with few others
+    /// cannot say for long that the many are down, but it sees at once that they do not answer.
+    fn standing(&self, now: Instant) -> (bool, bool) {
+        let is_suspect =
+            |peer: &PeerKey| self.book.get(peer).is_some_and(|known| known.status == Status::Suspect);
+        let pessimist = |peer: &PeerKey| match self.voter(now, peer) {
+            Voter::Live if is_suspect(peer) => Voter::Away(Duration::ZERO),
+            voter => voter,
+        };
+        let primary = self.settled && self.primary.is_primary(|peer| self.voter(now, peer));
+        (primary, primary && !self.primary.is_primary(pessimist))
     }
 
     pub(super) fn seen(&self) -> BTreeMap<PeerKey, Seen> {
@@ -77,11 +91,12 @@ impl<K: Keys> State<K> {
         {
             self.settle_on(now, electors);
         }
-        let is_primary = self.settled && self.primary.is_primary(|peer| self.voter(now, peer));
+        let (is_primary, in_doubt) = self.standing(now);
         if is_primary {
             self.away_until = None;
         }
-        if (is_primary, self.settled) != (self.view.primary(), self.view.settled()) {
+        let published = (self.view.primary(), self.view.in_doubt(), self.view.settled());
+        if (is_primary, in_doubt, self.settled) != published {
             self.publish_at.get_or_insert(now + self.config.publish_after);
         }
     }

@@ -167,6 +167,35 @@ fn who_nobody_answers_doubts_itself_first() {
 }
 
 #[test]
+fn who_hears_few_of_those_it_settled_with_doubts_that_it_is_primary_long_before_it_holds_them_for_down() {
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet(1..=4);
+    bench.run(s(5));
+    let five: Vec<PeerKey> = (0..5).map(|n| Keyring::numbered(n).own()).collect();
+    let mut sorted = five.clone();
+    sorted.sort();
+    bench.state.primary.settle(Electors { number: 9, members: sorted });
+    bench.run(s(1));
+    let standing = |bench: &Bench| (bench.state.view().primary(), bench.state.view().in_doubt());
+    assert_eq!(standing(&bench), (true, false));
+    // Most are there.
+    bench.answering.remove(&five[1]);
+    bench.run(s(15));
+    assert_eq!(standing(&bench), (true, false));
+    bench.answering.remove(&five[2]);
+    bench.answering.remove(&five[3]);
+    bench.run(config().probe_every * 2 + config().patience * 2);
+    let status = [1, 2, 3, 4].map(|n| bench.status(n));
+    assert_eq!(status, [Status::Down, Status::Suspect, Status::Suspect, Status::Alive].map(Some));
+    assert_eq!(standing(&bench), (true, true));
+    bench.run(config().alone_after + s(2));
+    assert_eq!(standing(&bench), (false, false));
+    bench.answering.extend(&five);
+    bench.run(s(30));
+    assert_eq!(standing(&bench), (true, false));
+}
+
+#[test]
 fn a_loop_that_hung_blames_nobody() {
     let mut bench = Bench::start(0, true, BTreeMap::new(), START);
     bench.meet(1..=3);

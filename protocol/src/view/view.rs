@@ -37,6 +37,7 @@ pub struct View {
     live: Option<Placement>,
     settled: bool,
     primary: bool,
+    in_doubt: bool,
 }
 
 impl View {
@@ -64,7 +65,12 @@ impl View {
         let any_down = members.values().any(|seen| seen.status == Status::Down);
         let all = placement(before.map(|view| &view.all), true);
         let live = any_down.then(|| placement(before.map(View::live), false));
-        View { all, live, members, settled, primary }
+        View { all, live, members, settled, primary, in_doubt: false }
+    }
+
+    /// The same view, of a peer that would not be in the primary component if all who do not answer lately were away.
+    pub fn doubting(self, in_doubt: bool) -> View {
+        View { in_doubt, ..self }
     }
 
     /// The members, in order of their names.
@@ -100,6 +106,11 @@ impl View {
     /// Whether this peer is in the primary component: with more than half of the last settled view.
     pub fn primary(&self) -> bool {
         self.primary
+    }
+
+    /// Whether this peer may soon find that it is not in the primary component: it begins nothing that only one component may.
+    pub fn in_doubt(&self) -> bool {
+        self.in_doubt
     }
 
     /// Who should keep a slot: its owners among all members that do not leave, those that are down included.
