@@ -33,6 +33,8 @@ pub enum Command {
     Invite(crate::invite::Args),
     /// Start a peer of the swarm that an invitation is to
     Join(crate::join::Args),
+    /// Write, sign, show or check a swarm's crawl profile
+    Profile(crate::profile::Args),
     /// Show a site: who answers for it, delays, robots.txt, numbers
     Site(crate::site::Args),
     /// Show the life of a URL: its state, why it waits, every attempt
@@ -102,6 +104,13 @@ mod tests {
             "peers 12D3KooWENBciAEpyH5oFVNmVfFERGG72nYeuUsiqTTTXvuasP3Q",
             "invite",
             "join anthill:ants --data d",
+            "node --profile swarm.toml",
+            "profile new",
+            "profile new swarm.toml",
+            "profile sign swarm.toml --data d",
+            "profile show swarm.toml --json",
+            "profile show --data d",
+            "profile check swarm.toml",
             "site a.test --json",
             "explain http://a.test/ --json",
             "lexicon ants --json",
@@ -156,6 +165,8 @@ mod tests {
             "publish pages x",
             "publish exclusions x --query ants",
             "subscribe",
+            "profile",
+            "profile sign",
             "export pdf x",
             "import warc",
             "completions tcsh",

@@ -3,9 +3,10 @@
 use crate::failure::Failure;
 use crate::node;
 use anthill_dht::Invite;
-use anthill_node::settings::{Environment, FILE_NAME, NodeFlags, data_folder};
+use anthill_node::settings::profile::{PROFILE_NAME, replace};
+use anthill_node::settings::{Environment, FILE_NAME, NodeFlags, Profile, data_folder};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// To which, and how the peer is started.
@@ -37,8 +38,27 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         write_secret(&file, &key.hex()).map_err(|e| Failure::failed(format!("{}: {e}", file.display())))?;
         flags.swarm_key = Some(file);
     }
+    if let Some(packed) = invite.profile() {
+        let profile = Profile::unpack(packed).map_err(|e| Failure::usage(e.to_string()))?;
+        flags.profile = Some(keep_profile(&data, &profile)?);
+    }
     keep(&data, &flags).map_err(|e| Failure::failed(format!("{}: {e}", data.display())))?;
     node::start(&flags)
+}
+
+/// The swarm's profile, unless a later one is here: who joins anew may have an old link.
+fn keep_profile(data: &Path, profile: &Profile) -> Result<PathBuf, Failure> {
+    let path = data.join(PROFILE_NAME);
+    let kept = path.is_file().then(|| Profile::read(&path)).transpose();
+    let kept = kept.map_err(|e| Failure::failed(e.to_string()))?;
+    let is_later = |kept: &Profile| match (kept.mark(), profile.mark()) {
+        (Some(kept), Some(given)) => kept.by == given.by && kept.issued_s > given.issued_s,
+        _ => false,
+    };
+    if !kept.as_ref().is_some_and(is_later) {
+        replace(&path, kept.as_ref(), profile)?;
+    }
+    Ok(path)
 }
 
 /// For the owner's eyes only.

@@ -20,6 +20,7 @@ mod join;
 mod lexicon;
 mod node;
 mod peers;
+mod profile;
 mod publish;
 mod search;
 mod seeds;
@@ -56,6 +57,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Peers(args) => peers::run(args),
         Command::Invite(args) => invite::run(args),
         Command::Join(args) => join::run(args),
+        Command::Profile(args) => profile::run(args),
         Command::Site(args) => site::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Lexicon(args) => lexicon::run(args),

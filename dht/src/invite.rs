@@ -1,9 +1,11 @@
 //! The link by which people are asked into a swarm: its name, peers to begin with, and its key if it is private.
 //!
-//! `anthill:NAME?at=ADDRESS&at=ADDRESS&key=DIGITS`, with addresses as libp2p writes them, ending in `/p2p/` and a peer's name.
+//! `anthill:NAME?at=ADDRESS&at=ADDRESS&key=DIGITS&profile=BYTES`, with addresses as libp2p writes them, ending in `/p2p/` and a peer's
+//! name, and the swarm's crawl profile, packed, in base64url.
 
 use crate::config::{BadName, Config};
 use crate::shared::{NoKey, SharedKey};
+use data_encoding::BASE64URL_NOPAD;
 use libp2p::Multiaddr;
 use libp2p::multiaddr::Protocol;
 use std::fmt;
@@ -11,8 +13,10 @@ use std::str::FromStr;
 
 /// What a link begins with.
 pub const SCHEME: &str = "anthill:";
-/// The longest link that is read: addresses have some 100 bytes.
-pub const MAX_LINK: usize = 4_096;
+/// The longest link that is read: addresses have some 100 bytes, a packed profile some hundreds.
+pub const MAX_LINK: usize = 4_096 + MAX_PROFILE * 4 / 3;
+/// The longest packed profile in a link, in bytes.
+pub const MAX_PROFILE: usize = 16 << 10;
 /// Addresses in a link at most; more add little.
 pub const MAX_ADDRESSES: usize = 16;
 
@@ -22,6 +26,7 @@ pub struct Invite {
     swarm: String,
     at: Vec<Multiaddr>,
     key: Option<SharedKey>,
+    profile: Option<Vec<u8>>,
 }
 
 /// Why a text is no invitation.
@@ -36,6 +41,9 @@ pub enum NoInvite {
     /// The key.
     #[error(transparent)]
     Key(#[from] NoKey),
+    /// The profile.
+    #[error("the profile in the invitation cannot be read. Was the link cut?")]
+    Profile,
     /// An address.
     #[error(
         "{0:?} in the invitation is no address of a peer: it has to end in /p2p/ and the peer's name. Was the link cut?"
@@ -64,7 +72,23 @@ impl Invite {
             return Err(NoInvite::Nobody);
         }
         let at: Vec<Multiaddr> = at.into_iter().take(MAX_ADDRESSES).collect();
-        Ok(Invite { swarm: swarm.to_owned(), at, key })
+        Ok(Invite { swarm: swarm.to_owned(), at, key, profile: None })
+    }
+
+    /// The same, with the swarm's profile, which is bytes here.
+    ///
+    /// # Errors
+    /// [`NoInvite::TooLong`] for more than [`MAX_PROFILE`].
+    pub fn with_profile(self, packed: Vec<u8>) -> Result<Invite, NoInvite> {
+        match packed.len() {
+            0..=MAX_PROFILE => Ok(Invite { profile: Some(packed), ..self }),
+            _ => Err(NoInvite::TooLong),
+        }
+    }
+
+    /// The swarm's profile, packed, if it has one.
+    pub fn profile(&self) -> Option<&[u8]> {
+        self.profile.as_deref()
     }
 
     /// The network's settings of who follows it.
@@ -80,7 +104,9 @@ impl fmt::Display for Invite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{}", self.swarm)?;
         let addresses = self.at.iter().map(|address| format!("at={address}"));
-        let parts = addresses.chain(self.key.map(|key| format!("key={}", key.hex())));
+        let profile =
+            self.profile.as_ref().map(|packed| format!("profile={}", BASE64URL_NOPAD.encode(packed)));
+        let parts = addresses.chain(self.key.map(|key| format!("key={}", key.hex()))).chain(profile);
         parts
             .zip(std::iter::once('?').chain(std::iter::repeat('&')))
             .try_for_each(|(part, by)| write!(f, "{by}{part}"))
@@ -97,13 +123,17 @@ impl FromStr for Invite {
         }
         let rest = link.strip_prefix(SCHEME).ok_or(NoInvite::Form)?;
         let (swarm, parts) = rest.split_once('?').unwrap_or((rest, ""));
-        let (mut at, mut key) = (Vec::new(), None);
+        let (mut at, mut key, mut profile) = (Vec::new(), None, None);
         for part in parts.split('&').filter(|part| !part.is_empty()) {
             match part.split_once('=') {
                 Some(("at", address)) => {
                     at.push(address.parse().map_err(|_| NoInvite::Address(address.to_owned()))?);
                 }
                 Some(("key", digits)) => key = Some(digits.parse()?),
+                Some(("profile", encoded)) => {
+                    let packed = BASE64URL_NOPAD.decode(encoded.as_bytes());
+                    profile = Some(packed.map_err(|_| NoInvite::Profile)?);
+                }
                 // What later versions add is theirs to need.
                 _ => {}
             }
@@ -111,7 +141,8 @@ impl FromStr for Invite {
         if at.len() > MAX_ADDRESSES {
             return Err(NoInvite::TooLong);
         }
-        Invite::new(swarm, at, key)
+        let invite = Invite::new(swarm, at, key)?;
+        profile.map_or(Ok(invite.clone()), |packed| invite.with_profile(packed))
     }
 }
 

@@ -65,16 +65,18 @@ struct Threads {
 ///
 /// # Errors
 /// Anything that keeps it from starting, with its remedy.
-pub fn run(settings: Settings, leash: bool) -> anyhow::Result<ExitCode> {
+pub fn run(mut settings: Settings, leash: bool) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     crate::logging::init(&settings)?;
-    let settings = Arc::new(settings);
     std::fs::create_dir_all(&settings.data)
         .with_context(|| format!("the data folder {} cannot be made", settings.data.display()))?;
     let _lock = lock(&settings.data)?;
+    let identity = Identity::load_or_create(&settings.data.join("peer.key"))?;
+    settings.adopt_profile(&identity, jiff::Timestamp::now().as_second())?;
+    let settings = Arc::new(settings);
     // What servers send keeps a thread busy at times: people who ask this peer do not wait for that.
     let web = tokio::runtime::Builder::new_multi_thread().thread_name("fetch").enable_all().build()?;
-    let ended = runtime.block_on(start(settings, leash, web.handle().clone()));
+    let ended = runtime.block_on(start(settings, identity, leash, web.handle().clone()));
     // What is still being fetched is fetched again.
     web.shutdown_background();
     ended
@@ -99,12 +101,12 @@ fn lock(data: &Path) -> anyhow::Result<std::fs::File> {
 
 async fn start(
     settings: Arc<Settings>,
+    identity: Identity,
     leash: bool,
     web: tokio::runtime::Handle,
 ) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let clock = Clock::start();
-    let identity = Identity::load_or_create(&settings.data.join("peer.key"))?;
     let token = Token::of_folder(&settings.data)?;
     // Before the store is opened: a port that is taken is the likeliest trouble, and the quickest told.
     let listener = TcpListener::bind(settings.api).await.with_context(|| {
@@ -255,7 +257,7 @@ async fn start(
     std::fs::write(settings.data.join("peer.addr"), own)?;
     // Last: who waits for this file finds the others.
     std::fs::write(settings.data.join("api.addr"), format!("{bound}\n"))?;
-    begin(&peer, &settings).await;
+    begin(&peer, &settings, &live.key).await;
     let refreshing = tokio::spawn(peer.clone().refresh_lists());
     let disk = tokio::spawn(watch_disk(Arc::clone(&settings), driver_in.clone()));
 
@@ -463,9 +465,9 @@ pub(crate) fn stored_state(
 }
 
 /// Seeds of the settings, each asked for once in the life of a data folder.
-async fn begin(peer: &LivePeer, settings: &Settings) {
+async fn begin(peer: &LivePeer, settings: &Settings, own: &PeerKey) {
     use crate::api::{Peer, types};
-    if settings.seeds.is_empty() {
+    if settings.seeds.is_empty() || !settings.begins_seeds(&own.0) {
         return;
     }
     // What an earlier process began is not begun again.
@@ -474,7 +476,8 @@ async fn begin(peer: &LivePeer, settings: &Settings) {
         Ok(true) => return,
         Err(error) => return tracing::error!("no seed could be taken: {error}"),
     }
-    let request = types::CrawlRequest { seeds: settings.seeds.clone(), ..types::CrawlRequest::default() };
+    let (seeds, scope) = (settings.seeds.clone(), settings.scope);
+    let request = types::CrawlRequest { seeds, scope, ..types::CrawlRequest::default() };
     match peer.crawl(request).await {
         Ok(accepted) => {
             for refused in accepted.refused {
@@ -488,6 +491,9 @@ async fn begin(peer: &LivePeer, settings: &Settings) {
 fn announce(settings: &Settings, peer_id: &str, bound: std::net::SocketAddr, addresses: &[Multiaddr]) {
     eprintln!("anthill {} · peer {peer_id}", env!("CARGO_PKG_VERSION"));
     eprintln!("swarm    {}", settings.swarm);
+    if let Some(mark) = settings.profile.as_ref().and_then(|profile| profile.mark()) {
+        eprintln!("profile  signed by {} at {}", mark.signer(), mark.issued_at());
+    }
     for address in addresses {
         eprintln!("address  {address}");
     }

@@ -38,11 +38,24 @@ impl Peer {
     /// # Errors
     /// When it ends or stays silent instead of opening its API.
     pub fn start(data: &Path, args: &[&str]) -> Result<Peer> {
+        Peer::start_by(&["node"], data, args)
+    }
+
+    /// The same for a peer that joins a swarm by a link; it has to be told where to listen.
+    ///
+    /// # Errors
+    /// When it ends or stays silent instead of opening its API.
+    pub fn join(link: &str, data: &Path, args: &[&str]) -> Result<Peer> {
+        Peer::start_by(&["join", link], data, args)
+    }
+
+    fn start_by(command: &[&str], data: &Path, args: &[&str]) -> Result<Peer> {
         let _ = std::fs::remove_file(data.join("api.addr"));
         std::fs::create_dir_all(data)?;
         let log = std::fs::File::options().create(true).append(true).open(data.join("stderr.log"))?;
         let mut child = Command::new(binary("anthill")?)
-            .args(["node", "--api", "127.0.0.1:0", "--data"])
+            .args(command)
+            .args(["--api", "127.0.0.1:0", "--data"])
             .arg(data)
             .args(args)
             .args((!args.contains(&"--listen")).then_some("--offline"))

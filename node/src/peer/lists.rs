@@ -48,9 +48,11 @@ impl Lists {
 }
 
 impl LivePeer {
-    /// Looks at lists on the web when it is time, for ever.
+    /// Looks at lists on the web when it is time, for ever. Those of the settings are followed first.
     pub async fn refresh_lists(self) {
+        let mut wanted: Vec<String> = self.0.settings.subscriptions.clone();
         loop {
+            wanted = self.follow_wanted(wanted).await;
             tokio::time::sleep(LOOK).await;
             // Nobody lets it go meanwhile.
             let _turn = self.0.lists.turn.lock().await;
@@ -73,6 +75,29 @@ impl LivePeer {
                 }
             }
         }
+    }
+
+    /// Follows lists of the settings that are not followed yet. Those that cannot be had are left, to be tried again.
+    async fn follow_wanted(&self, wanted: Vec<String>) -> Vec<String> {
+        let mut troubled = Vec::new();
+        for list in wanted {
+            let (location, publisher) = list.split_once(' ').unwrap_or((&list, ""));
+            if self.0.lists.subscriptions().get(location).is_some() {
+                continue;
+            }
+            let publisher = Some(publisher.trim()).filter(|publisher| !publisher.is_empty());
+            let request = types::SubscribeRequest {
+                location: location.to_owned(),
+                publisher: publisher.map(str::to_owned),
+                scope: self.0.settings.scope,
+                ..types::SubscribeRequest::default()
+            };
+            if let Err(error) = self.follow_list(request).await {
+                tracing::warn!(list = location, %error, "a list of the settings cannot be had; it is tried again");
+                troubled.push(list);
+            }
+        }
+        troubled
     }
 
     pub(super) async fn follow_list(

@@ -104,8 +104,12 @@ impl Live {
         let key =
             crate::setup::shared_key(&self.settings).map_err(|e| PeerError::Internal(format!("{e:#}")))?;
         let private = key.is_some();
-        let invite =
-            Invite::new(&self.settings.swarm, at, key).map_err(|e| PeerError::Conflict(e.to_string()))?;
+        let conflict = |error: &dyn std::fmt::Display| PeerError::Conflict(error.to_string());
+        let mut invite = Invite::new(&self.settings.swarm, at, key).map_err(|e| conflict(&e))?;
+        if let Some(profile) = &self.settings.profile {
+            let packed = profile.pack().map_err(|e| conflict(&format!("the profile: {e}")))?;
+            invite = invite.with_profile(packed).map_err(|e| conflict(&e))?;
+        }
         Ok(types::Invitation { link: invite.to_string(), private })
     }
 

@@ -54,6 +54,14 @@ pub enum SettingsError {
         /// What it would have to be.
         why: String,
     },
+    /// The swarm's profile.
+    #[error("the profile {path}: {why}")]
+    Profile {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: super::profile::ProfileError,
+    },
     /// No folder for data was given and none can be found.
     #[error("there is no home folder to keep data in: say where with --data DIR or ANTHILL_DATA")]
     NoDataFolder,

@@ -18,6 +18,9 @@ pub struct NodeFlags {
     /// File of settings [default: DIR/anthill.toml, else $XDG_CONFIG_HOME/anthill/anthill.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// The swarm's crawl profile [default: DIR/profile.toml, which an invitation brings]
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// What people call this peer
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

@@ -1,7 +1,8 @@
 //! What is this peer told from outside, and by whom?
 //!
 //! A value comes from a flag, else from the environment (`ANTHILL_HOST_DELAY`; `ANTHILL_LIMITS__MAX_BODY` for a key
-//! in a section), else from `anthill.toml`, else from the table of defaults. Every value keeps its origin.
+//! in a section), else from `anthill.toml`, else from the swarm's [`profile`], else from the table of defaults. Every value keeps its
+//! origin.
 
 pub(crate) mod check;
 mod environment;
@@ -9,6 +10,7 @@ mod error;
 pub mod file;
 mod flags;
 mod origin;
+pub mod profile;
 mod resolve;
 mod show;
 pub mod table;
@@ -21,6 +23,7 @@ pub use environment::Environment;
 pub use error::SettingsError;
 pub use flags::NodeFlags;
 pub use origin::{Origin, Origins, Sourced};
+pub use profile::Profile;
 pub use resolve::{Resolved, data_folder, load};
 pub use show::{default_file, resolved_text};
 pub use tree::{

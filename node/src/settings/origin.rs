@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub enum Origin {
     /// Built in.
     Default,
+    /// The swarm's profile, and the line (from 1; 0: who signed it).
+    Profile(usize),
     /// A file, and the line (from 1).
     File(Arc<PathBuf>, usize),
     /// An environment variable.
@@ -23,6 +25,8 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::Default => f.write_str("default"),
+            Origin::Profile(0) => f.write_str("who signed the swarm's profile"),
+            Origin::Profile(line) => write!(f, "the swarm's profile, line {line}"),
             Origin::File(path, line) => write!(f, "{} line {line}", path.display()),
             Origin::Environment(name) => write!(f, "environment {name}"),
             Origin::Flag(name) => write!(f, "flag {name}"),

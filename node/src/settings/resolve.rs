@@ -5,6 +5,7 @@ use super::error::SettingsError;
 use super::file;
 use super::flags::NodeFlags;
 use super::origin::{Origin, Origins, Sourced};
+use super::profile::{PROFILE_NAME, Profile};
 use super::table::{self, Kind};
 use super::tree::Settings;
 use super::{FILE_NAME, check};
@@ -42,11 +43,27 @@ pub fn load(flags: &NodeFlags, environment: &Environment) -> Result<Resolved, Se
     let file = config_file(flags, environment, data.as_deref());
     let from_file = file.as_deref().map(file::read).transpose()?.unwrap_or_default();
 
+    let mut own: BTreeMap<Vec<String>, Sourced> = from_file.into_iter().collect();
+    own.extend(from_environment);
+    own.extend(from_flags);
     let mut values: BTreeMap<Vec<String>, Sourced> = defaults(environment).into_iter().collect();
-    values.extend(from_file);
-    values.extend(from_environment);
-    values.extend(from_flags);
-    Ok(Resolved { settings: build(values)?, file, warnings })
+    let data = ["data".to_owned()];
+    let data = own.get(data.as_slice()).or_else(|| values.get(data.as_slice()));
+    let profile = profile(flags, data.and_then(|data| data.value.as_str()))?;
+    values.extend(profile.iter().flat_map(Profile::values));
+    values.extend(own);
+    if let Some(profile) = &profile {
+        profile.check(&values)?;
+    }
+    let mut settings = build(values)?;
+    settings.profile = profile.map(Arc::new);
+    Ok(Resolved { settings, file, warnings })
+}
+
+/// The swarm's profile: the one given, else the one of the peer's folder.
+fn profile(flags: &NodeFlags, data: Option<&str>) -> Result<Option<Profile>, SettingsError> {
+    let kept = || data.map(|data| Path::new(data).join(PROFILE_NAME)).filter(|path| path.is_file());
+    flags.profile.clone().or_else(kept).map(|path| Profile::read(&path)).transpose()
 }
 
 /// The folder of a peer's data as `--data` (if given), the environment or the default have it, without reading a file.

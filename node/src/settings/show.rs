@@ -11,32 +11,38 @@ pub fn default_file() -> String {
         "# Settings of an Anthill peer. Every value below is the default; a line that begins with `# ` has none.\n\
          # Flags and environment variables (ANTHILL_HOST_DELAY, ANTHILL_LIMITS__MAX_BODY) come before this file.\n",
     );
+    keys(&mut out, |_| true, true);
+    out
+}
+
+/// Keys with what they mean and their defaults, which are comments unless they are `set`.
+pub(super) fn keys(out: &mut String, wanted: impl Fn(&Key) -> bool, set: bool) {
     let mut section = "";
-    for key in KEYS {
+    for key in KEYS.iter().filter(|key| wanted(key)) {
         let (head, name) = key.path.split_once('.').unwrap_or(("", key.path));
         if head != section {
             section = head;
             let _ = write!(out, "\n[{head}]\n");
         }
-        entry(&mut out, key, name);
+        entry(out, key, name, set);
     }
     let _ = write!(
         out,
         "\n# How to read the pages of one site: a section for each.\n# [{EXTRACT_SECTION}.\"example.org\"]\n"
     );
     for key in EXTRACT {
-        entry(&mut out, key, key.path);
+        entry(out, key, key.path, set);
     }
-    out
 }
 
-fn entry(out: &mut String, key: &Key, name: &str) {
+fn entry(out: &mut String, key: &Key, name: &str, set: bool) {
     out.push('\n');
     for line in key.doc.lines() {
         let _ = writeln!(out, "# {line}");
     }
     let _ = match key.default {
-        Some(default) => writeln!(out, "{name} = {default}"),
+        Some(default) if set => writeln!(out, "{name} = {default}"),
+        Some(default) => writeln!(out, "# {name} = {default}"),
         None => writeln!(out, "# {name} ="),
     };
 }

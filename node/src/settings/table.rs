@@ -24,6 +24,8 @@ pub enum Kind {
     Size,
     /// A text that is `IP:PORT`.
     Address,
+    /// `site`, `host`, `prefix` or `any`.
+    Scope,
     /// A list of texts.
     Texts,
     /// A list of `PATTERN=IP:PORT`.
@@ -119,6 +121,14 @@ pub const KEYS: &[Key] = &[
         Kind::Texts,
         "[]",
         "URLs to begin with. A seed that was crawled before is not crawled again.",
+    ),
+    key("scope", Kind::Scope, "\"any\"", "How far crawls spread from the seeds: site, host, prefix or any."),
+    key(
+        "subscriptions",
+        Kind::Texts,
+        "[]",
+        "Lists that are followed from the start, each a URL and the PeerId of its publisher, as in\n\
+         subscriptions = [\"https://example.org/exclusions.jsonl 12D3KooW…\"]",
     ),
     key(
         "resolve",
@@ -406,6 +416,8 @@ impl Kind {
         let wrong = || Err(format!("{}, not {}", self.expected(), name_of(value)));
         match self {
             Kind::Text => text().map(drop),
+            Kind::Scope if matches!(value.as_str(), Some("site" | "host" | "prefix" | "any")) => Ok(()),
+            Kind::Scope => wrong(),
             Kind::Texts => texts().map(drop),
             Kind::Truth if value.is_bool() => Ok(()),
             Kind::Whole if value.as_integer().is_some_and(|n| n >= 0) => Ok(()),
@@ -441,7 +453,7 @@ impl Kind {
             },
             Kind::Whole => Value::Integer(text.trim().parse().map_err(|_| expected())?),
             Kind::Number => Value::Float(text.trim().parse().map_err(|_| expected())?),
-            Kind::Text | Kind::Duration | Kind::Size | Kind::Address => Value::from(text),
+            Kind::Text | Kind::Scope | Kind::Duration | Kind::Size | Kind::Address => Value::from(text),
             Kind::Texts | Kind::Overrides | Kind::Networks if text.trim_start().starts_with('[') => {
                 let document: toml::Table = toml::from_str(&format!("v = {text}")).map_err(|_| expected())?;
                 document.get("v").cloned().ok_or_else(expected)?
@@ -462,6 +474,7 @@ impl Kind {
             Kind::Duration => "a duration in quotes, as \"1s\" or \"200ms\"",
             Kind::Size => "a size in quotes, as \"10MiB\"",
             Kind::Address => "an address and port in quotes, as \"127.0.0.1:7070\"",
+            Kind::Scope => "\"site\", \"host\", \"prefix\" or \"any\"",
             Kind::Texts => "a list of texts, as [\"a\", \"b\"]",
             Kind::Overrides => "a list of overrides, as [\"*.test=127.0.0.1:8080\"]",
             Kind::Networks => "a list of addresses or networks, as [\"203.0.113.0/24\"]",

@@ -1,12 +1,15 @@
 //! What may be set: one tree. Defaults and their words are in [`super::table`], so that they cannot drift.
 
+use super::profile::Profile;
 use super::units;
 use super::values::Network;
+use crate::api::types::Scope;
 use anthill_crawler::fetch::Override;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything a peer is told from outside. What each key means is said in [`super::table::KEYS`].
@@ -46,6 +49,10 @@ pub struct Settings {
     pub api_hosts: Vec<String>,
     /// URLs to begin with.
     pub seeds: Vec<String>,
+    /// How far crawls may spread from them.
+    pub scope: Scope,
+    /// Lists that are followed from the start: a URL, and after a space the publisher's PeerId.
+    pub subscriptions: Vec<String>,
     /// Hosts that are connected to at a given address.
     pub resolve: Vec<Override>,
     /// Whether private and loopback addresses may be crawled.
@@ -96,6 +103,9 @@ pub struct Settings {
     /// Where each value came from.
     #[serde(skip)]
     pub origins: super::origin::Origins,
+    /// The swarm's profile.
+    #[serde(skip)]
+    pub profile: Option<Arc<Profile>>,
 }
 
 /// Ways to other peers, and from them.
