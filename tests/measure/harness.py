@@ -93,6 +93,13 @@ class Peer:
             found = re.search(rf"^{name}(?:{{[^}}]*}})? ([0-9.e+]+)$", answer.read().decode(), re.M)
         return float(found.group(1)) if found else None
 
+    def requests(self):
+        """Requests to the web that have ended."""
+        request = urllib.request.Request(f"http://{self.api}/metrics", headers=self.authorization())
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            told = answer.read().decode().splitlines()
+        return sum(int(line.rsplit(" ", 1)[1]) for line in told if line.startswith("anthill_fetches_total"))
+
     def forced(self):
         with open(self.log, errors="replace") as lines:
             return sum(1 for line in lines if FORCED.search(line))

@@ -138,7 +138,8 @@ def split(room, net):
     say("parted: 1 2 3 | 4 5")
     while time.time() - begun < 60:
         for peer in swarm.peers[3:]:
-            fetched = peer.status()["urls"]["fetched"]
+            # What is counted as fetched also changes with what is held.
+            fetched = peer.requests()
             if last.get(peer.number) != fetched:
                 last[peer.number], quiet[peer.number] = fetched, time.time() - begun
         if int(time.time() - begun) % 15 == 0:

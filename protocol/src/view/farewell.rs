@@ -3,6 +3,9 @@
 //! A goodbye that is lost leaves somebody who seems to be cut off, whose vote the others may need. So each that hears it from the
 //! leaver says it back, and the leaver goes when two of three hold: all that live have done so; those that did are primary by
 //! themselves; some seconds are over. Who hears nothing back goes at last without.
+//!
+//! With its goodbye it introduces those that stay to each other: who knew the swarm by the leaver only would think itself alone, and
+//! might go as well with all that it holds.
 
 use super::io::Effect;
 use super::message::{Message, News};
@@ -12,10 +15,13 @@ use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::time::Instant;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Members told in one round; they tell the others.
 const TOLD: usize = 32;
+/// Members introduced with each goodbye; by them the others are found.
+const INTRODUCED: usize = 8;
 /// From one round to the next: some times the way there and back.
 const ROUND: Duration = Duration::from_millis(500);
 /// After this all, or enough, will do: not both.
@@ -72,8 +78,13 @@ impl<K: Keys> State<K> {
         let Some(farewell) = self.farewell.as_mut().filter(|farewell| farewell.next <= now) else { return };
         farewell.next = now + ROUND;
         let (heard, goodbye) = (farewell.heard.clone(), farewell.goodbye.clone());
+        let view = Arc::clone(&self.view);
+        let stay = self.pick(INTRODUCED, |peer| view.stays(peer));
         for peer in self.pick(TOLD, |peer| !heard.contains(peer)) {
-            let news = News { goodbyes: vec![goodbye.clone()], ..News::default() };
+            let others = stay.iter().filter(|stays| **stays != peer);
+            let records = others.filter_map(|stays| self.book.get(stays)).map(|known| known.signed.clone());
+            let (records, goodbyes) = (records.collect(), vec![goodbye.clone()]);
+            let news = News { records, goodbyes, ..News::default() };
             out.push(Effect::Send(peer, Message::News(news)));
         }
     }

@@ -284,6 +284,30 @@ fn who_left_is_gone_at_once_and_comes_back_only_by_a_later_record() {
     assert_eq!(again.status(1), Some(Status::Alive));
 }
 
+/// Two machines joined by way of a third; that left, then the founder, which had not heard of them, with all claims (scenario
+/// `swarm`, seed 92233 of its day).
+#[test]
+fn who_knows_the_swarm_only_by_one_that_leaves_is_not_alone_after_its_goodbye() {
+    let mut leaver = Bench::start(1, true, BTreeMap::new(), START);
+    leaver.meet([0, 2, 3]);
+    leaver.run(s(30));
+    leaver.out.clear();
+    leaver.tell(Input::Leave);
+    let founder = Keyring::numbered(0).own();
+    let goodbye = leaver.out.iter().find_map(|effect| match effect {
+        Effect::Send(to, Message::News(news)) if *to == founder && !news.goodbyes.is_empty() => Some(news),
+        _ => None,
+    });
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet([1]);
+    bench.run(s(30));
+    assert!(!bench.state.can_be_spared(bench.now));
+    bench.news(1, goodbye.expect("its goodbye").clone());
+    bench.run(s(1));
+    assert_eq!([1, 2, 3].map(|n| bench.status(n).is_some()), [false, true, true]);
+    assert!(!bench.state.can_be_spared(bench.now), "there are those that stay");
+}
+
 #[test]
 fn goodbye_is_said_until_it_is_said_back_and_not_for_ever() {
     let said = |bench: &Bench| -> Vec<News> {
@@ -322,9 +346,8 @@ fn goodbye_is_said_until_it_is_said_back_and_not_for_ever() {
     for _ in 0..2 {
         other.out.clear();
         other.news(0, goodbye.clone());
-        assert!(
-            other.out.contains(&Effect::Send(Keyring::numbered(0).own(), Message::News(goodbye.clone())))
-        );
+        let back = Message::News(News { records: Vec::new(), ..goodbye.clone() });
+        assert!(other.out.contains(&Effect::Send(Keyring::numbered(0).own(), back)));
     }
 }
 
