@@ -134,7 +134,12 @@ impl<K: Keys> State<K> {
         let outside =
             place.record.token() >= known && place.record.known().is_some_and(|m| !m.claim.keeps(&from));
         if Some(ballot) < place.record.highest() || wait.is_some() || outside {
+            // It may be of a line that has overtaken this one, whose holder would refuse for ever.
+            let overtaken = place.record.token() < known;
             self.refuse(from, slot, ballot, wait, known);
+            if overtaken {
+                self.say(from, Part::Ask(slot));
+            }
             return Ok(());
         }
         if place.attempt.as_ref().is_some_and(|attempt| attempt.ballot < ballot) {

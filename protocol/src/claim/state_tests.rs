@@ -308,3 +308,30 @@ fn a_lone_founder_signs_what_it_tells_and_nothing_else() {
     let drafts = state.places.values().filter(|p| p.record.mint.as_ref().is_some_and(Signed::is_draft));
     assert_eq!(drafts.count(), 1, "what was told is signed once");
 }
+
+/// A peer that took a slot by force, changed its set and started again before that was acknowledged needs a ballot, and asks the
+/// holder of the line before, which was never gone (scenario `claim`, seed 5).
+#[test]
+fn a_holder_asks_who_wants_its_promise_and_knows_a_later_claim() {
+    let mut swarm = Swarm::of(&[1], Slot::all().take(1));
+    let slot = Slot::all().next().expect("a slot");
+    swarm.run(Duration::from_secs(20));
+    let (holder, other) = (swarm.groups[0][0], Keyring::numbered(1));
+    let state = swarm.peers.get_mut(&holder).expect("the founder");
+    assert!(state.holds(slot));
+    let token = |counter| Token { counter, minter: other.own() };
+    let prepare = Part::Prepare { slot, ballot: token(2 * FORCE_JUMP), known: Some(token(FORCE_JUMP)) };
+    let mut hear = |part| {
+        let mut out = Vec::new();
+        let heard = Input::Received(other.own(), Message::Parts(vec![part]));
+        state.handle(swarm.now, heard, &mut out);
+        (out, state.holds(slot))
+    };
+    let (said, holds) = hear(prepare);
+    let asks = |effect: &Effect| matches!(effect, Effect::Send(to, Message::Parts(parts)) if *to == other.own() && parts.contains(&Part::Ask(slot)));
+    assert!(holds && said.iter().any(asks), "{said:?}");
+    let claim = Claim { slot, token: token(FORCE_JUMP), holder: other.own(), set: vec![other.own()] };
+    let forced = Mint { claim, base: None, root: Root([7; 16]), how: How::Forced };
+    let (said, holds) = hear(Part::Moved(Signed::sign(forced, &other).expect("short")));
+    assert!(!holds && said.contains(&Effect::Lost(slot)), "{said:?}");
+}
