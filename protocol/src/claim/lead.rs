@@ -85,9 +85,8 @@ impl<K: Keys> State<K> {
         for peer in mint.voters() {
             self.say(peer, Part::Settled { slot, counter: claim.token.counter });
         }
-        let mut written = false;
         if let Some(place) = self.places.get_mut(&slot) {
-            written = std::mem::replace(&mut place.record.established, true);
+            place.record.established = true;
             place.tries = 0;
             place.wish = None;
             place.orphan_since = None;
@@ -99,9 +98,7 @@ impl<K: Keys> State<K> {
                 self.renew_at.get_or_insert(now + self.config.renew_every);
             }
         }
-        if !written {
-            self.changed(slot);
-        }
+        self.changed(slot);
         self.tell(slot);
         out.push(Effect::Held { claim, from });
         self.plan(slot, now);

@@ -124,8 +124,7 @@ impl<K: Keys> State<K> {
         );
         place.record.promised = place.record.promised.max(Some(token));
         place.record.mint = Some(mint);
-        // Once it is on disk here, that is everybody.
-        place.record.established = alone;
+        place.record.established = false;
         place.record.given = None;
         place.given_at = None;
         place.attempt = None;
