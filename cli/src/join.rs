@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use crate::node;
 use anthill_dht::Invite;
-use anthill_node::settings::profile::{PROFILE_NAME, replace};
+use anthill_node::files::{self, Readers};
+use anthill_node::settings::profile::PROFILE_NAME;
 use anthill_node::settings::{Environment, FILE_NAME, NodeFlags, Profile, data_folder};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -35,7 +35,8 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     flags.swarm = Some(config.swarm.clone());
     if let Some(key) = config.shared_key {
         let file = data.join("swarm.key");
-        write_secret(&file, &key.hex()).map_err(|e| Failure::failed(format!("{}: {e}", file.display())))?;
+        files::replace(&file, format!("{}\n", key.hex()).as_bytes(), Readers::Owner)
+            .map_err(|e| Failure::failed(format!("{}: {e}", file.display())))?;
         flags.swarm_key = Some(file);
     }
     if let Some(packed) = invite.profile() {
@@ -48,26 +49,11 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 
 /// The swarm's profile, unless a later one is here: who joins anew may have an old link.
 fn keep_profile(data: &Path, profile: &Profile) -> Result<PathBuf, Failure> {
-    let path = data.join(PROFILE_NAME);
-    let kept = path.is_file().then(|| Profile::read(&path)).transpose();
-    let kept = kept.map_err(|e| Failure::failed(e.to_string()))?;
-    let is_later = |kept: &Profile| match (kept.mark(), profile.mark()) {
-        (Some(kept), Some(given)) => kept.by == given.by && kept.issued_s > given.issued_s,
-        _ => false,
-    };
-    if !kept.as_ref().is_some_and(is_later) {
-        replace(&path, kept.as_ref(), profile)?;
+    let kept = Profile::of_folder(data).map_err(|e| Failure::failed(e.to_string()))?;
+    if !kept.as_ref().is_some_and(|kept| kept.is_later(profile)) {
+        profile.keep(data, kept.as_ref())?;
     }
-    Ok(path)
-}
-
-/// For the owner's eyes only.
-fn write_secret(file: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    writeln!(options.open(file)?, "{text}")
+    Ok(data.join(PROFILE_NAME))
 }
 
 fn keep(data: &Path, flags: &NodeFlags) -> std::io::Result<()> {
@@ -85,7 +71,7 @@ fn keep(data: &Path, flags: &NodeFlags) -> std::io::Result<()> {
     if let Some(key) = &flags.swarm_key {
         text.push_str(&format!("swarm_key = {}\n", quoted(&key.to_string_lossy())));
     }
-    std::fs::write(file, text)
+    files::replace(&file, text.as_bytes(), Readers::All)
 }
 
 #[cfg(test)]

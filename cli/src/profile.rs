@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::human::json_line;
 use anthill_dht::identity::Identity;
+use anthill_node::files::{self, Readers};
 use anthill_node::settings::profile::{PROFILE_NAME, new_profile};
 use anthill_node::settings::{Environment, Profile, data_folder};
 use serde_json::json;
@@ -109,8 +110,7 @@ fn sign(file: &Path, data: Option<&Path>) -> Result<(), Failure> {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let signed = profile.sign(&identity, i64::try_from(now_s).unwrap_or(i64::MAX));
     signed.pack().map_err(|error| Failure::failed(format!("the profile {}: {error}", file.display())))?;
-    let part = file.with_extension("part");
-    std::fs::write(&part, signed.text()).and_then(|()| std::fs::rename(&part, file)).map_err(failed(file))?;
+    files::replace(file, signed.text().as_bytes(), Readers::All).map_err(failed(file))?;
     eprintln!("signed by {}, which is a moderator now", identity.peer_id());
     Ok(())
 }

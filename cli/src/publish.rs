@@ -4,10 +4,10 @@ use crate::ask::{Node, Target, wait_for};
 use crate::failure::Failure;
 use crate::seeds::best;
 use anthill_node::api::types::{PublishRequest, Published};
+use anthill_node::files::{self, Readers};
 use anthill_node::lists::list::{Kind, Seed};
 use clap::value_parser;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What, and where to.
@@ -73,7 +73,8 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         print!("{}", published.list);
         return Ok(ExitCode::SUCCESS);
     }
-    write(&to.file, &published.list)
+    // Who gets the file meanwhile gets a whole one.
+    files::replace(&to.file, published.list.as_bytes(), Readers::All)
         .map_err(|error| Failure::failed(format!("cannot write {}: {error}", to.file.display())))?;
     eprintln!("{} {kind} written to {}", published.entries, to.file.display());
     Ok(ExitCode::SUCCESS)
@@ -85,13 +86,4 @@ async fn found(node: &Node, query: &str, n: usize, per_host: usize) -> Result<Ve
         eprintln!("anthill: not all peers answered; there may be better ones");
     }
     Ok(hits.into_iter().map(|hit| Seed { url: hit.url, title: Some(hit.title) }).collect())
-}
-
-/// Under another name first: who gets the file meanwhile gets a whole one.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    let part = PathBuf::from(format!("{}.part", file.display()));
-    let mut out = std::fs::File::create(&part)?;
-    out.write_all(text.as_bytes())?;
-    out.sync_all()?;
-    std::fs::rename(&part, file)
 }

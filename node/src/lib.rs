@@ -8,6 +8,7 @@ pub mod api;
 pub mod bench_frontier;
 pub mod clock;
 pub mod driver;
+pub mod files;
 pub mod floor;
 pub mod lists;
 pub mod logging;

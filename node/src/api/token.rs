@@ -1,9 +1,10 @@
 //! The secret that whoever may change things has: `DIR/api.token`.
 
+use crate::files::{self, Readers};
 use data_encoding::HEXLOWER;
 use rand::TryRng;
 use rand::rngs::SysRng;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -65,7 +66,9 @@ impl Token {
             Ok(token) => close_to_others(&path).map(|()| token),
             Err(TokenError::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 let token = Token::random()?;
-                write(folder, &path, &token.0).map_err(|source| TokenError::File { path, source })?;
+                let text = format!("{}\n", token.0);
+                files::replace(&path, text.as_bytes(), Readers::Owner)
+                    .map_err(|source| TokenError::File { path, source })?;
                 Ok(token)
             }
             Err(error) => Err(error),
@@ -107,15 +110,6 @@ impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(…)")
     }
-}
-
-/// Under another name first, so that a crash leaves a whole token or none. Temporary files are their owner's alone.
-fn write(folder: &Path, path: &Path, token: &str) -> std::io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    writeln!(file, "{token}")?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
 }
 
 #[cfg(unix)]

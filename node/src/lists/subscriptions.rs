@@ -1,12 +1,12 @@
 //! The lists that a peer follows: `subscriptions.json` in its data folder, and in the folder `lists` what it had of each last.
 
 use super::list::{Kind, key};
+use crate::files::{self, Readers};
 use anthill_crawler::fetch::Validators;
 use anthill_protocol::peer::PeerKey;
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Lists followed, at most; more are refused.
@@ -147,7 +147,7 @@ impl Subscriptions {
         if let Some(text) = text {
             let path = self.list(&one.location);
             std::fs::create_dir_all(self.data.join("lists"))
-                .and_then(|()| write(&path, text.as_bytes()))
+                .and_then(|()| files::replace(&path, text.as_bytes(), Readers::Owner))
                 .with_context(|| format!("{} cannot be written", path.display()))?;
         }
         self.save(all)
@@ -172,7 +172,8 @@ impl Subscriptions {
     fn save(&mut self, all: Vec<Subscription>) -> anyhow::Result<()> {
         let path = self.data.join("subscriptions.json");
         let text = serde_json::to_vec_pretty(&all).context("subscriptions cannot be written as JSON")?;
-        write(&path, &text).with_context(|| format!("{} cannot be written", path.display()))?;
+        files::replace(&path, &text, Readers::Owner)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
         self.all = all;
         Ok(())
     }
@@ -181,16 +182,6 @@ impl Subscriptions {
         let name = blake3::hash(location.as_bytes()).to_hex();
         self.data.join("lists").join(format!("{}.jsonl", &name[..16]))
     }
-}
-
-/// All or nothing, and synced.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! in a section), else from `anthill.toml`, else from the swarm's [`profile`], else from the table of defaults. Every value keeps its
 //! origin.
 
+mod adopt;
 pub(crate) mod check;
 mod environment;
 mod error;

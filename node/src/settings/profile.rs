@@ -17,20 +17,18 @@ use super::origin::{Origin, Sourced};
 use super::table::{self, Kind};
 use super::units::parse_duration;
 use anthill_dht::identity::{self, Identity};
+use anthill_dht::invite::MAX_PROFILE as MAX_PACKED;
 use anthill_dht::name;
 use data_encoding::BASE64;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 use toml::Value;
 
 /// Name of the profile in a peer's folder.
 pub const PROFILE_NAME: &str = "profile.toml";
 /// Bytes of a profile, at most.
 pub const MAX_PROFILE: usize = 64 << 10;
-/// Bytes of one that is packed for an invitation, at most: links are sent in messages.
-pub const MAX_PACKED: usize = 16 << 10;
 
 const MARK: &str = "# anthill profile signed by ";
 /// What is signed begins with this, the format's version, and is followed by a digest.
@@ -97,7 +95,7 @@ pub enum ProfileError {
     /// Over [`MAX_PROFILE`].
     #[error("it has more than {} KiB, too many for a profile: is it another file?", MAX_PROFILE >> 10)]
     Long,
-    /// Over [`MAX_PACKED`].
+    /// Over [`MAX_PACKED`] when packed.
     #[error(
         "it is too long to travel in an invitation ({0} bytes packed, {MAX_PACKED} at most): leave rules of extraction to the peers' own settings"
     )]
@@ -297,80 +295,6 @@ fn signed_bytes(body: &str, mark: &Mark) -> Vec<u8> {
     let mut hasher = blake3::Hasher::new_derive_key("anthill settings 1 profile");
     hasher.update(&mark.by).update(&mark.issued_s.to_le_bytes()).update(body.as_bytes());
     [CONTEXT, hasher.finalize().as_bytes()].concat()
-}
-
-impl super::Settings {
-    /// Makes the profile that was given the one of this peer's folder. One that nobody signed is signed with this peer's key if the
-    /// peer founds the swarm.
-    ///
-    /// # Errors
-    /// When the folder has another founder's profile, or a later one; when nobody signed it and the peer founds no swarm; when it
-    /// cannot be written.
-    pub fn adopt_profile(&mut self, identity: &Identity, now_s: i64) -> anyhow::Result<()> {
-        let Some(given) = self.profile.clone() else { return Ok(()) };
-        let path = self.data.join(PROFILE_NAME);
-        let kept = path.is_file().then(|| Profile::read(&path)).transpose()?;
-        let mine = kept.as_ref().filter(|kept| kept.mark().is_some_and(|mark| mark.by == identity.key()));
-        let signed = match given.mark() {
-            Some(_) => (*given).clone(),
-            None => match mine.filter(|kept| kept.says_the_same(&given)) {
-                Some(kept) => kept.clone(),
-                None if mine.is_some() || kept.is_none() && self.bootstrap.is_empty() => {
-                    given.sign(identity, now_s)
-                }
-                None => anyhow::bail!(
-                    "nobody signed the profile, and this peer founds no swarm: take the one that its first peer signed \
-                     (it comes with an invitation)"
-                ),
-            },
-        };
-        replace(&path, kept.as_ref(), &signed)?;
-        let signer = signed.mark().map(|mark| mark.signer()).unwrap_or_default();
-        if !self.moderators.contains(&signer) {
-            self.moderators.push(signer);
-        }
-        self.profile = Some(Arc::new(signed));
-        Ok(())
-    }
-
-    /// Whether this peer begins the seeds of its settings: those of the profile are begun by who signed that.
-    pub fn begins_seeds(&self, own: &[u8; 32]) -> bool {
-        let signer = self.profile.as_ref().and_then(|profile| profile.mark());
-        !matches!(self.origins.of("seeds"), Origin::Profile(_)) || signer.is_none_or(|mark| mark.by == *own)
-    }
-}
-
-/// Writes a peer's profile in place of the one it has, if that is of the same signer and not later.
-///
-/// # Errors
-/// When it is another's or later, or cannot be written.
-pub fn replace(path: &Path, kept: Option<&Profile>, profile: &Profile) -> anyhow::Result<()> {
-    use anyhow::Context;
-    if let (Some(kept), Some(mark)) = (kept.and_then(Profile::mark), profile.mark()) {
-        anyhow::ensure!(
-            kept.by == mark.by,
-            "{} is the profile of another swarm, signed by {}: give this peer its own folder by --data",
-            path.display(),
-            kept.signer()
-        );
-        anyhow::ensure!(
-            kept.issued_s <= mark.issued_s,
-            "{} is later (of {}) than this profile (of {}): take the later one",
-            path.display(),
-            kept.issued_at(),
-            mark.issued_at()
-        );
-    }
-    if kept == Some(profile) {
-        return Ok(());
-    }
-    let written = || {
-        let part = path.with_extension("part");
-        std::fs::write(&part, profile.text())?;
-        std::fs::File::open(&part)?.sync_all()?;
-        std::fs::rename(&part, path)
-    };
-    written().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A profile to begin with: every key that may be there, with what it is without.

@@ -5,7 +5,7 @@ use super::error::SettingsError;
 use super::file;
 use super::flags::NodeFlags;
 use super::origin::{Origin, Origins, Sourced};
-use super::profile::{PROFILE_NAME, Profile};
+use super::profile::Profile;
 use super::table::{self, Kind};
 use super::tree::Settings;
 use super::{FILE_NAME, check};
@@ -62,8 +62,11 @@ pub fn load(flags: &NodeFlags, environment: &Environment) -> Result<Resolved, Se
 
 /// The swarm's profile: the one given, else the one of the peer's folder.
 fn profile(flags: &NodeFlags, data: Option<&str>) -> Result<Option<Profile>, SettingsError> {
-    let kept = || data.map(|data| Path::new(data).join(PROFILE_NAME)).filter(|path| path.is_file());
-    flags.profile.clone().or_else(kept).map(|path| Profile::read(&path)).transpose()
+    match (&flags.profile, data) {
+        (Some(given), _) => Profile::read(given).map(Some),
+        (None, Some(data)) => Profile::of_folder(Path::new(data)),
+        (None, None) => Ok(None),
+    }
 }
 
 /// The folder of a peer's data as `--data` (if given), the environment or the default have it, without reading a file.
