@@ -173,3 +173,29 @@ fn what_is_new_on_a_list_of_seeds_is_crawled() {
         serde_json::from_str(&bees.command(&["subscribe", best, "--json"]).unwrap()).unwrap();
     assert!(again["crawl"].is_null() && again["changed"] == false, "nothing is new: {again}");
 }
+
+#[test]
+fn a_list_of_the_settings_is_followed_from_the_start() {
+    let (web, shelf) = (LocalWeb::start(WebSettings::demo()).unwrap(), Shelf::start());
+    let dir = tempfile::tempdir().unwrap();
+    let list = dir.path().join("exclusions.jsonl");
+    let ants = peer(&dir.path().join("ants"), &web, &shelf, false, "ants");
+    let publisher = ants.get("/api/v1/status").unwrap()["peer_id"].as_str().unwrap().to_owned();
+    ants.command(&["exclude", "tarnish.test"]).unwrap();
+    ants.command(&["publish", "exclusions", list.to_str().unwrap()]).unwrap();
+    shelf.put(&list);
+
+    let start = |name: &str, publisher: &str| {
+        let data = dir.path().join(name);
+        std::fs::create_dir_all(&data).unwrap();
+        let settings = format!("subscriptions = [\"{AT} {publisher}\"]\n");
+        std::fs::write(data.join("anthill.toml"), settings).unwrap();
+        peer(&data, &web, &shelf, false, name)
+    };
+    let bees = start("bees", &publisher);
+    bees.wait(PATIENCE, |_| patterns(&bees) == ["tarnish.test"]).unwrap();
+    let wasps = start("wasps", "12D3KooWENBciAEpyH5oFVNmVfFERGG72nYeuUsiqTTTXvuasP3Q");
+    let log = wasps.data().join("stderr.log");
+    wasps.wait(PATIENCE, |_| std::fs::read_to_string(&log).unwrap().contains("cannot be had")).unwrap();
+    assert!(patterns(&wasps).is_empty(), "of somebody else than was meant");
+}

@@ -16,6 +16,26 @@ pub const EVERY_S: u64 = 86_400;
 /// The same where the last look failed: an hour.
 pub const AFTER_TROUBLE_S: u64 = 3_600;
 
+/// A list to be followed, as settings name it: `URL`, or `URL PEERID` if it has to be by that peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted<'a> {
+    /// Its URL.
+    pub location: &'a str,
+    /// Whom it has to be by.
+    pub publisher: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    /// What the text says; nothing if it is none.
+    pub fn parse(text: &str) -> Option<Wanted<'_>> {
+        let mut words = text.split_whitespace();
+        let (location, publisher) = (words.next()?, words.next());
+        let is_web = url::Url::parse(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        let is_peer = publisher.is_none_or(|name| key(name).is_some());
+        (is_web && is_peer && words.next().is_none()).then_some(Wanted { location, publisher })
+    }
+}
+
 /// How far crawls of a list's seeds may go.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Bounds {

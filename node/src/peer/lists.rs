@@ -6,7 +6,9 @@ use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
 use crate::lists::fetch::{Getter, Got};
 use crate::lists::list::{self, Entries, Kind, List, MAX_ENTRIES, MAX_ISSUERS, Seed};
-use crate::lists::subscriptions::{Bounds, MAX_SUBSCRIPTIONS, Subscription, Subscriptions};
+use crate::lists::subscriptions::{
+    AFTER_TROUBLE_S, Bounds, MAX_SUBSCRIPTIONS, Subscription, Subscriptions, Wanted,
+};
 use crate::swarm::Signer;
 use anthill_agent::peer::io::Input;
 use anthill_crawler::fetch::Validators;
@@ -51,8 +53,13 @@ impl LivePeer {
     /// Looks at lists on the web when it is time, for ever. Those of the settings are followed first.
     pub async fn refresh_lists(self) {
         let mut wanted: Vec<String> = self.0.settings.subscriptions.clone();
+        let mut wanted_s = 0;
         loop {
-            wanted = self.follow_wanted(wanted).await;
+            let now_s = self.0.clock.now().unix_s();
+            if !wanted.is_empty() && wanted_s <= now_s {
+                wanted = self.follow_wanted(wanted).await;
+                wanted_s = now_s.saturating_add(AFTER_TROUBLE_S);
+            }
             tokio::time::sleep(LOOK).await;
             // Nobody lets it go meanwhile.
             let _turn = self.0.lists.turn.lock().await;
@@ -81,11 +88,11 @@ impl LivePeer {
     async fn follow_wanted(&self, wanted: Vec<String>) -> Vec<String> {
         let mut troubled = Vec::new();
         for list in wanted {
-            let (location, publisher) = list.split_once(' ').unwrap_or((&list, ""));
+            // Those that are none do not pass the settings' checks.
+            let Some(Wanted { location, publisher }) = Wanted::parse(&list) else { continue };
             if self.0.lists.subscriptions().get(location).is_some() {
                 continue;
             }
-            let publisher = Some(publisher.trim()).filter(|publisher| !publisher.is_empty());
             let request = types::SubscribeRequest {
                 location: location.to_owned(),
                 publisher: publisher.map(str::to_owned),
@@ -93,7 +100,7 @@ impl LivePeer {
                 ..types::SubscribeRequest::default()
             };
             if let Err(error) = self.follow_list(request).await {
-                tracing::warn!(list = location, %error, "a list of the settings cannot be had; it is tried again");
+                tracing::warn!(list = location, %error, "a list of the settings cannot be had; it is tried again in an hour");
                 troubled.push(list);
             }
         }

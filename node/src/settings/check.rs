@@ -2,6 +2,7 @@
 
 use super::error::SettingsError;
 use super::tree::Settings;
+use crate::lists::subscriptions::{MAX_SUBSCRIPTIONS, Wanted};
 use anthill_dht::{Multiaddr, PeerId};
 use anthill_protocol::member::{MAX_TOKENS, MIN_TOKENS};
 use std::time::Duration;
@@ -62,6 +63,17 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
             "seeds",
             format!("`{}` is no http or https URL", seed.chars().take(100).collect::<String>()),
         );
+    }
+    if s.subscriptions.len() > MAX_SUBSCRIPTIONS {
+        return fail(
+            "subscriptions",
+            format!("{} lists, at most {MAX_SUBSCRIPTIONS}", s.subscriptions.len()),
+        );
+    }
+    if let Some(bad) = s.subscriptions.iter().find(|list| Wanted::parse(list).is_none()) {
+        let shown: String = bad.chars().take(100).collect();
+        let why = format!("`{shown}` is no list: write its URL and, after a space, its publisher's PeerId");
+        return fail("subscriptions", why);
     }
     check_network(s, &fail)?;
     if let Some(host) = s.api_hosts.iter().find(|host| !is_host_name(host)) {

@@ -151,6 +151,8 @@ fn what_will_not_do_is_refused_with_its_key_origin_and_remedy() {
         ("ANTHILL_CONTACT", "me", "write a URL"),
         ("ANTHILL_CONTACT", "me@example.org\r\nX: y", "write a URL"),
         ("ANTHILL_SEEDS", "ftp://a.test/", "`ftp://a.test/` is no http or https URL"),
+        ("ANTHILL_SUBSCRIPTIONS", "https://a.test/x.jsonl me", "is no list: write its URL"),
+        ("ANTHILL_SUBSCRIPTIONS", "x.jsonl", "`x.jsonl` is no list"),
         ("ANTHILL_API_HOSTS", "http://a.test/", "is no host name"),
         ("ANTHILL_RESOLVE", "a.test", "write it as PATTERN=IP:PORT"),
         ("ANTHILL_NAME", "  ", "a name has 1 to 64"),
