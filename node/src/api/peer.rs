@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use thiserror::Error;
+use tokio::sync::mpsc;
 
 /// An answer to come.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, PeerError>> + Send + 'a>>;
@@ -67,8 +68,13 @@ pub trait Peer: Send + Sync + 'static {
     fn explain(&self, url: String) -> Answer<'_, Explanation>;
     /// A term of the index; one that is nowhere has a `df` of 0.
     fn lexicon(&self, term: String) -> Answer<'_, Lexicon>;
-    /// Answer to a query, of which `n` and `offset` are within the API's bounds.
-    fn search(&self, request: SearchRequest) -> Answer<'_, SearchResults>;
+    /// Answer to a query, of which `n` and `offset` are within the API's bounds. `first` is given what is best so far, while others
+    /// are asked.
+    fn search(
+        &self,
+        request: SearchRequest,
+        first: Option<mpsc::Sender<SearchResults>>,
+    ) -> Answer<'_, SearchResults>;
     /// Begins a crawl. Conflict: none of the seeds may be crawled as things are.
     fn crawl(&self, request: CrawlRequest) -> Answer<'_, CrawlAccepted>;
     /// How far a crawl came.

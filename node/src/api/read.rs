@@ -95,7 +95,7 @@ pub(super) async fn search(
     parameters: Result<Query<SearchParameters>, QueryRejection>,
 ) -> Answer<impl Serialize> {
     let Query(parameters) = parameters.map_err(|e| Problem::bad(e.body_text()))?;
-    Ok(Json(app.peer.search(parameters.request()?).await?))
+    Ok(Json(app.peer.search(parameters.request()?, None).await?))
 }
 
 /// Parameters of `/api/v1/status`.

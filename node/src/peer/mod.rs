@@ -36,6 +36,7 @@ use crossbeam_channel::Sender;
 use prometheus_client::metrics::histogram::Histogram;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// Longest wait for a thread of this process to answer; longer means that it hangs or is ending.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -213,9 +214,13 @@ impl Peer for LivePeer {
         }
     }
 
-    fn search(&self, request: types::SearchRequest) -> Answer<'_, types::SearchResults> {
+    fn search(
+        &self,
+        request: types::SearchRequest,
+        first: Option<mpsc::Sender<types::SearchResults>>,
+    ) -> Answer<'_, types::SearchResults> {
         match self.0.coordinator.clone().filter(|_| !self.is_alone()) {
-            Some(coordinator) => Box::pin(self.search_swarm(coordinator, request)),
+            Some(coordinator) => Box::pin(self.search_swarm(coordinator, request, first)),
             None => self.answer(move |live| live.search(&request)),
         }
     }

@@ -10,6 +10,7 @@ use anthill_index::{Hit, Query, SearchOptions};
 use anthill_protocol::key::UrlId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
 
 impl LivePeer {
     /// Asks all peers. What an exclusion hides here is left out here, whatever others show.
@@ -17,6 +18,7 @@ impl LivePeer {
         &self,
         coordinator: Arc<Coordinator<Way>>,
         request: types::SearchRequest,
+        first: Option<mpsc::Sender<types::SearchResults>>,
     ) -> Result<types::SearchResults, PeerError> {
         let begun = Instant::now();
         let live = Arc::clone(&self.0);
@@ -28,7 +30,7 @@ impl LivePeer {
                 exclusions.forbids(Scope::Show, canon.site(), canon.host(), canon.url()).is_some()
             })
         });
-        let asked = Asked { request, hides, first: None };
+        let asked = Asked { request, hides, first };
         let results = coordinator.search(asked).await.map_err(|e| PeerError::Unavailable(e.to_string()));
         live.metrics.searches.inc();
         live.searching.observe(begun.elapsed().as_secs_f64());

@@ -2,11 +2,12 @@
 
 mod html;
 mod parts;
+mod progress;
 
 use super::problem::Problem;
 use super::read::SearchParameters;
 use super::routes::App;
-use super::types::SearchResults;
+use super::types::{SearchRequest, SearchResults};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -42,23 +43,19 @@ pub(super) async fn search(
     if asked.q.trim().is_empty() && parameters.is_ok() && !json {
         return Redirect::to("/").into_response();
     }
-    let found = find(&app, parameters).await;
-    let mut response = match (found, json) {
-        (Ok(results), true) => Json(results).into_response(),
+    let request = parameters.map_err(|e| Problem::bad(e.body_text())).and_then(|Query(p)| p.request());
+    let mut response = match (request, json) {
+        (Ok(request), true) => answer(&app, request).await.into_response(),
         (Err(problem), true) => problem.into_response(),
-        (Ok(results), false) => Html(parts::results(&asked, &results)).into_response(),
+        (Ok(request), false) => progress::page(Arc::clone(&app.peer), asked, request).await,
         (Err(problem), false) => (problem.status, Html(parts::failed(&asked, &problem))).into_response(),
     };
     response.headers_mut().insert(header::VARY, header::HeaderValue::from_static("Accept"));
     response
 }
 
-async fn find(
-    app: &App,
-    parameters: Result<Query<SearchParameters>, QueryRejection>,
-) -> Result<SearchResults, Problem> {
-    let Query(parameters) = parameters.map_err(|e| Problem::bad(e.body_text()))?;
-    Ok(app.peer.search(parameters.request()?).await?)
+async fn answer(app: &App, request: SearchRequest) -> Result<Json<SearchResults>, Problem> {
+    Ok(Json(app.peer.search(request, None).await?))
 }
 
 /// `/style.css`

@@ -69,6 +69,45 @@ pub(super) fn home(status: Option<&Status>) -> String {
 
 /// `/search?q=`
 pub(super) fn results(asked: &SearchParameters, results: &SearchResults) -> String {
+    page(&title(asked), &head_form(asked), &answer(asked, results))
+}
+
+/// The same before the answer is there: what comes before it.
+pub(super) fn begin(asked: &SearchParameters) -> String {
+    top(&title(asked), &head_form(asked))
+}
+
+/// What is best so far. What comes after takes its place.
+pub(super) fn so_far(results: &SearchResults) -> String {
+    let mut out = String::from("<section class=\"so-far\">\n");
+    let _ = writeln!(
+        out,
+        "<p class=\"quiet\" role=\"status\">{} so far; other peers are still being asked …</p>",
+        match results.total {
+            0 => "Nothing".to_owned(),
+            1 => "1 page".to_owned(),
+            n => format!("{} pages", number(n)),
+        }
+    );
+    hits(&mut out, results);
+    out.push_str("</section>\n");
+    out
+}
+
+/// What comes after it: the answer, or why there is none.
+pub(super) fn end(asked: &SearchParameters, found: &Result<SearchResults, Problem>) -> String {
+    let main = match found {
+        Ok(results) => answer(asked, results),
+        Err(problem) => no_answer(problem),
+    };
+    format!("<section>\n{main}</section>\n{BOTTOM}")
+}
+
+fn title(asked: &SearchParameters) -> String {
+    format!("{} – Anthill", asked.q)
+}
+
+fn answer(asked: &SearchParameters, results: &SearchResults) -> String {
     let mut main = String::new();
     let first = results.hits.first().map_or(0, |hit| hit.rank);
     let _ = write!(
@@ -89,26 +128,31 @@ pub(super) fn results(asked: &SearchParameters, results: &SearchResults) -> Stri
     for note in &results.notes {
         let _ = writeln!(main, "<p class=\"note\">{}</p>", escape(note));
     }
-    if !results.hits.is_empty() {
-        let _ = writeln!(main, "<ol class=\"hits\" start=\"{first}\">");
-        results.hits.iter().for_each(|found| hit(&mut main, found));
-        main.push_str("</ol>\n");
-    }
-    end(&mut main, asked, results);
+    hits(&mut main, results);
+    after(&mut main, asked, results);
     leaf(&mut main, asked, results.total);
     let _ = writeln!(main, "<p class=\"quiet\">{}</p>", coverage(&results.coverage));
-    page(&format!("{} – Anthill", results.query), &head_form(asked), &main)
+    main
+}
+
+fn hits(out: &mut String, results: &SearchResults) {
+    let Some(first) = results.hits.first() else { return };
+    let _ = writeln!(out, "<ol class=\"hits\" start=\"{}\">", first.rank);
+    results.hits.iter().for_each(|found| hit(out, found));
+    out.push_str("</ol>\n");
 }
 
 /// `/search?q=` that gave no answer.
 pub(super) fn failed(asked: &SearchParameters, problem: &Problem) -> String {
-    let main =
-        format!("<h1>No answer</h1>\n<p class=\"note\" role=\"alert\">{}</p>\n", escape(&problem.message));
-    page("No answer – Anthill", &head_form(asked), &main)
+    page("No answer – Anthill", &head_form(asked), &no_answer(problem))
+}
+
+fn no_answer(problem: &Problem) -> String {
+    format!("<h1>No answer</h1>\n<p class=\"note\" role=\"alert\">{}</p>\n", escape(&problem.message))
 }
 
 /// What is said where the hits end, if there is something to say.
-fn end(out: &mut String, asked: &SearchParameters, results: &SearchResults) {
+fn after(out: &mut String, asked: &SearchParameters, results: &SearchResults) {
     if results.total == 0 {
         out.push_str(
             "<p>Try other or fewer words, or without <code>+</code>, quotes and <code>site:</code>.</p>\n",
@@ -128,16 +172,23 @@ fn end(out: &mut String, asked: &SearchParameters, results: &SearchResults) {
     }
 }
 
+/// What every page ends with.
+const BOTTOM: &str = "</main>\n<footer class=\"quiet\"><a href=\"/opensearch.xml\" rel=\"search\">OpenSearch</a> · \
+     <a href=\"/api/v1/openapi.json\">API</a></footer>\n</body>\n</html>\n";
+
 fn page(title: &str, header: &str, main: &str) -> String {
+    top(title, header) + main + BOTTOM
+}
+
+/// What every page begins with.
+fn top(title: &str, header: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"robots\" content=\"noindex\">\n\
          <link rel=\"stylesheet\" href=\"{STYLE_PATH}\">\n<link rel=\"icon\" href=\"{ICON_PATH}\" type=\"image/svg+xml\">\n\
          <link rel=\"search\" type=\"application/opensearchdescription+xml\" title=\"Anthill\" href=\"/opensearch.xml\">\n\
-         </head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n{header}<main id=\"main\">\n{main}</main>\n\
-         <footer class=\"quiet\"><a href=\"/opensearch.xml\" rel=\"search\">OpenSearch</a> · \
-         <a href=\"/api/v1/openapi.json\">API</a></footer>\n</body>\n</html>\n",
+         </head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n{header}<main id=\"main\">\n",
         escape(title)
     )
 }

@@ -7,6 +7,7 @@ use futures_util::{StreamExt, stream};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::{Notify, mpsc};
 
 /// What it was asked.
 #[derive(Default)]
@@ -16,6 +17,8 @@ pub struct Fake {
     pub changes: Mutex<Vec<ExclusionChange>>,
     pub exports: Mutex<Vec<ExportRequest>>,
     pub imports: Mutex<Vec<(String, usize)>>,
+    /// Lets the next part of a piecemeal answer follow.
+    pub go_on: Notify,
 }
 
 fn ready<T: Send + 'static>(value: Result<T, PeerError>) -> Answer<'static, T> {
@@ -69,8 +72,23 @@ impl Peer for Fake {
     fn lexicon(&self, term: String) -> Answer<'_, Lexicon> {
         ready(Ok(Lexicon { term, df: 2, ..Lexicon::default() }))
     }
-    fn search(&self, request: SearchRequest) -> Answer<'_, SearchResults> {
+    fn search(
+        &self,
+        request: SearchRequest,
+        first: Option<mpsc::Sender<SearchResults>>,
+    ) -> Answer<'_, SearchResults> {
         Box::pin(async move {
+            if let (Some(first), "piecemeal" | "broken") = (first, request.query.as_str()) {
+                for total in 1..=3 {
+                    let hits = (1..=total).map(hit).collect();
+                    let so_far = SearchResults { total, hits, ..SearchResults::default() };
+                    first.send(so_far).await.expect("looked at");
+                    self.go_on.notified().await;
+                }
+            }
+            if request.query == "broken" {
+                return Err(PeerError::Unavailable("the disk is full".to_owned()));
+            }
             if request.query == "slow" {
                 tokio::time::sleep(Duration::from_secs(3_600)).await;
             }

@@ -129,6 +129,42 @@ async fn a_browser_can_add_the_peer_as_a_search_engine() {
     assert!(text.contains("template=\"http://anthill.example:81/search?q={searchTerms}\""), "{text}");
 }
 
+/// Parts of a page as they come; each time something came, the peer goes on.
+async fn parts(server: &Server, path: &str) -> Vec<String> {
+    let mut response = server.get(path).header(header::ACCEPT, "text/html").send().await.expect("answer");
+    assert_eq!(response.status().as_u16(), 200);
+    let mut parts = Vec::new();
+    while let Some(bytes) = response.chunk().await.expect("a part") {
+        parts.push(String::from_utf8(bytes.to_vec()).expect("text"));
+        server.peer.go_on.notify_one();
+    }
+    parts
+}
+
+#[tokio::test]
+async fn who_waits_for_slow_peers_sees_what_the_others_found() {
+    let server = Server::start().await;
+    let parts = parts(&server, "/search?q=piecemeal").await;
+    assert_eq!(parts.len(), 4, "{parts:?}");
+    for (n, part) in parts[..3].iter().enumerate() {
+        assert_eq!(part.matches("<li>").count(), n + 1);
+        assert!(part.contains("so far; other peers are still being asked"));
+    }
+    assert!(parts[0].starts_with("<!DOCTYPE html>") && parts[0].contains("<title>piecemeal – Anthill"));
+    let last = &parts[3];
+    assert!(last.contains("42 pages") && last.contains("rel=\"next\"") && last.ends_with("</html>\n"));
+    let html = parts.concat();
+    assert_eq!(unbalanced(&html), Vec::<String>::new(), "{html}");
+    assert_eq!(
+        (html.matches("<section class=\"so-far\">").count(), html.matches("<section>").count()),
+        (3, 1)
+    );
+
+    let broken = self::parts(&server, "/search?q=broken").await.concat();
+    assert!(broken.contains("role=\"alert\">the disk is full") && broken.ends_with("</html>\n"), "{broken}");
+    assert_eq!(unbalanced(&broken), Vec::<String>::new(), "{broken}");
+}
+
 /// Elements that have no end.
 const VOID: [&str; 4] = ["meta", "link", "input", "path"];
 
