@@ -141,6 +141,8 @@ pub struct Metrics {
     pub store_writes: Counter,
     /// Bytes written by them.
     pub store_bytes: Counter,
+    /// Memory of the store's cache, with what is written and not in files yet.
+    pub store_cache_bytes: Gauge,
     /// Free bytes of the disk that holds the data.
     pub disk_free_bytes: Gauge,
     /// 1 while the index has all that was fetched.
@@ -210,6 +212,11 @@ impl Metrics {
             hosts_active: gauge(r, "hosts_active", "Hosts with URLs queued"),
             store_writes: counter(r, "store_writes", "Write batches of the store"),
             store_bytes: counter(r, "store_bytes", "Bytes written to the store"),
+            store_cache_bytes: gauge(
+                r,
+                "store_cache_bytes",
+                "Memory of the store's cache, with what is written and not in files yet",
+            ),
             disk_free_bytes: gauge(r, "disk_free_bytes", "Free bytes of the disk that holds the data"),
             index_settled: gauge(r, "index_settled", "1 while the index has all that was fetched"),
             paused: gauge(r, "paused", "1 while crawling is paused"),

@@ -125,13 +125,13 @@ class Peer:
 
 
 class Swarm:
-    """`count` peers; each but the first bootstraps from the first."""
+    """`count` peers; each but the first bootstraps from the first. `settings` are lines of their file of settings."""
 
-    def __init__(self, folder, webs, count, more=()):
+    def __init__(self, folder, webs, count, more=(), settings=""):
         self.folder, self.peers, self.more, self.webs = folder, [], list(more), webs
         self.config = os.path.join(folder, "settings.toml")
-        with open(self.config, "w") as settings:
-            settings.write("[network]\nlan = false\nupnp = false\n")
+        with open(self.config, "w") as file:
+            file.write(settings + "[network]\nlan = false\nupnp = false\n")
         for _ in range(count):
             self.add()
 

@@ -96,6 +96,7 @@ impl Live {
         self.metrics.urls_queued.set(gauge(totals.queued));
         self.metrics.index_settled.set(i64::from(self.shared.index_settled()));
         self.metrics.paused.set(i64::from(self.shared.paused().is_some()));
+        self.metrics.store_cache_bytes.set(gauge(self.store.cache_bytes() as u64));
         self.swarm_metrics();
         self.metrics.uptime_seconds.set(self.started.elapsed().as_secs_f64());
         self.metrics.text()
