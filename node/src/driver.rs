@@ -229,9 +229,6 @@ impl Driver {
                 self.mind.handle(now, *input, outbox);
             }
             ToDriver::Received(peer, message, _) => {
-                if matches!(*message, Message::Claim(_)) {
-                    self.planner.touch();
-                }
                 self.mind.handle(now, peer::Input::Received(peer, *message), outbox);
             }
             ToDriver::Made(input, made) => {

@@ -99,9 +99,6 @@ impl Driver {
                 self.closing.push(slot);
             }
             peer::Effect::Persist(ticket, changes) => {
-                if changes.iter().any(|change| matches!(change, peer::Change::Claim(..))) {
-                    self.planner.touch();
-                }
                 self.work(Work::Persist(ticket, changes));
             }
             peer::Effect::PersistCursors(cursors) => self.work(Work::Cursors(cursors)),

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How long changes of who keeps what are gathered before all slots are looked at: some milliseconds of work.
 const GATHER: Duration = Duration::from_secs(1);
+/// How often all slots are looked at though nothing seems to have changed.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// How often others are told how whole copies are that changed: it decides what a query says of coverage, not what it finds.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
@@ -23,9 +25,13 @@ pub struct Planner {
     replicas: usize,
     view: Arc<search::View>,
     shared: Arc<Shared>,
-    /// Claims, copies or the view may be others than when all slots were looked at.
+    /// The view, or what is served, may be another than when all slots were looked at.
     dirty: bool,
     looked: Option<Instant>,
+    /// The claims' revision then, and how many copies were whole.
+    seen: (u64, usize),
+    /// When it was asked last whether they are others.
+    asked: Instant,
     /// What others were told of copies here.
     told: BTreeMap<Slot, Manifest>,
     tell_at: Option<Instant>,
@@ -41,6 +47,8 @@ impl Planner {
             shared,
             dirty: true,
             looked: None,
+            seen: (0, 0),
+            asked: Instant::now(),
             told: BTreeMap::new(),
             tell_at: None,
         }
@@ -60,7 +68,13 @@ impl Planner {
     /// Looks at all slots if it is time, and tells others of copies here.
     pub fn turn(&mut self, mind: &Mind, network: Option<&mut Network>) {
         let now = Instant::now();
-        if self.dirty && self.looked.is_none_or(|at| now.duration_since(at) >= GATHER) {
+        if now.duration_since(self.asked) >= GATHER {
+            self.asked = now;
+            let seen = (mind.claims().revision(), mind.copies().kept());
+            self.dirty |= std::mem::replace(&mut self.seen, seen) != seen;
+        }
+        let since = self.looked.map_or(LOOK_EVERY, |at| now.duration_since(at));
+        if self.dirty && since >= GATHER || since >= LOOK_EVERY {
             (self.dirty, self.looked) = (false, Some(now));
             self.look(mind);
         }

@@ -36,8 +36,10 @@ impl<K: Keys> State<K> {
                     continue;
                 }
                 let token = Token { counter: run.counter, minter: from };
-                let hint = self.hints.entry(slot).or_insert(token);
-                *hint = token.max(*hint);
+                if self.hints.get(&slot).is_none_or(|known| *known < token) {
+                    self.hints.insert(slot, token);
+                    self.revision += 1;
+                }
                 let older = |place: &Place| place.record.token().is_some_and(|known| known < token);
                 if self.places.get(&slot).is_some_and(|place| older(place)) {
                     self.say(from, Part::Ask(slot));

@@ -35,6 +35,11 @@ impl<K: Keys> State<K> {
         Some((place.record.known()?, place.record.established))
     }
 
+    /// Grows when what [`State::claim`] or [`State::route`] say of any slot may have changed.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// Whether this peer is the holder by the last claim it knows, with or without a live lease.
     pub fn holds(&self, slot: Slot) -> bool {
         let led =

@@ -54,6 +54,8 @@ pub struct State<K> {
     pub(super) announce_at: Instant,
     pub(super) leaving: bool,
     pub(super) forced: u64,
+    /// How often what is known of who holds what has changed.
+    pub(super) revision: u64,
     /// Held by an earlier process of this peer, and not told yet.
     resumed: Vec<Slot>,
     /// What is still to be founded, the last first, and the number of the founding.
@@ -114,6 +116,7 @@ impl<K: Keys> State<K> {
             gossip_at: None,
             leaving: false,
             forced: 0,
+            revision: 0,
             resumed: Vec::new(),
             unfounded: (unfounded, number),
         };

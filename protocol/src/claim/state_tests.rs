@@ -251,6 +251,28 @@ fn who_doubts_that_it_is_primary_has_no_lease_while_it_does() {
 }
 
 #[test]
+fn the_revision_grows_when_a_slot_moves_and_not_by_renewals_or_announcements() {
+    let mut swarm = Swarm::of(&[4], Slot::all().step_by(512));
+    swarm.run(Duration::from_secs(600));
+    swarm.assert_settled();
+    let revisions = |swarm: &Swarm| -> BTreeMap<PeerKey, u64> {
+        swarm.peers.iter().map(|(peer, state)| (*peer, state.revision())).collect()
+    };
+    let settled = revisions(&swarm);
+    swarm.want_all();
+    swarm.run(Config::default().announce_every * 3);
+    assert_eq!(revisions(&swarm), settled);
+    let slot = Slot::all().next().expect("a slot");
+    let (holder, _) = swarm.peers.values().find_map(|state| state.route(slot)).expect("a holder");
+    swarm.peers.remove(&holder);
+    swarm.groups[0].retain(|peer| *peer != holder);
+    swarm.show();
+    swarm.run(Duration::from_secs(60));
+    assert_ne!(swarm.peers.values().find_map(|state| state.route(slot)).expect("a holder").0, holder);
+    assert!(revisions(&swarm).iter().all(|(peer, now)| *now > settled[peer]));
+}
+
+#[test]
 fn what_the_survivor_of_a_set_took_by_force_it_takes_once() {
     let slots = || Slot::all().step_by(512);
     let mut swarm = Swarm::of(&[3], slots());

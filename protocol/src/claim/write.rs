@@ -96,6 +96,7 @@ impl<K: Keys> State<K> {
 
     /// The record of a slot has changed.
     pub(super) fn changed(&mut self, slot: Slot) {
+        self.revision += 1;
         self.dirty.insert(slot);
     }
 
@@ -135,6 +136,6 @@ impl<K: Keys> State<K> {
         place.lead = Some(Lead { before, from, accepted, acks, ..Lead::default() });
         place.defer(After::Minted(token));
         place.tries = 0;
-        self.dirty.insert(slot);
+        self.changed(slot);
     }
 }
