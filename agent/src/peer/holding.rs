@@ -106,7 +106,7 @@ impl<K: Keys + Clone> Peer<K> {
         self.reroute(slot);
         self.tell_copies(replica::Input::Holding(claim, from));
         if self.serves(slot) {
-            self.tell_links(links::Input::Held(slot, token));
+            self.links_come(slot, token);
         } else {
             self.slots.unserved.insert(slot);
         }
@@ -184,7 +184,15 @@ impl<K: Keys + Clone> Peer<K> {
         self.tell_crawl(crawl::Input::Gained(hosts, untried));
         // Hosts of what came while it was read had their turn too early.
         self.tell_crawl(crawl::Input::Granted(vec![Right::Slot(slot)]));
+        self.links_come(slot, token);
+    }
+
+    /// From now on links are taken in for a slot. What is durable already is mostly told while its hosts are read, and not again
+    /// before something changes there: links that change nothing would wait for that.
+    fn links_come(&mut self, slot: Slot, token: Token) {
         self.tell_links(links::Input::Held(slot, token));
+        let seq = self.slots.of(slot).durable;
+        self.tell_links(links::Input::Durable { slot, token, seq });
     }
 
     /// Stewards are told of leases that were renewed.

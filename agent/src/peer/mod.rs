@@ -414,3 +414,7 @@ fn unclaimed(peer: PeerKey) -> (PeerKey, Token) {
 
 /// Slots of which something is asked for, in order.
 type SlotSet = BTreeSet<Slot>;
+
+#[cfg(test)]
+#[path = "peer_tests.rs"]
+mod tests;

@@ -204,7 +204,10 @@ impl<K: Keys + Clone> Peer<K> {
                 }
                 replica::Effect::Read(id, read) => self.outbox.push(Effect::Read(id, read)),
                 replica::Effect::Durable { slot, token, seq } => {
-                    self.slots.of(slot).durable = seq;
+                    let state = self.slots.of(slot);
+                    if state.held == Some(token) {
+                        state.durable = seq;
+                    }
                     self.tell_links(links::Input::Durable { slot, token, seq });
                 }
                 replica::Effect::CaughtUp(slot, token) => self.caught_up(slot, token),
