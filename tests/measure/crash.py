@@ -54,8 +54,11 @@ for n in range(kills):
     peer.kill()
     start_ns = time.time_ns()
     peer.start()
-while not peer.get(f"crawl/{number}")["done"]:
+begun = time.time()
+while not (progress := peer.get(f"crawl/{number}"))["done"] and time.time() - begun < 300:
     time.sleep(0.5)
+if not progress["done"]:
+    say("THE CRAWL IS NOT OVER after 300 s:", progress)
 say("at rest:", at_rest(peer)["urls"])
 say(f"seed {seed}; killed at {dict(met)}, after so many pages: {moments}")
 permits = sum(int(n) for n in re.findall(r"permits[^0-9]{1,12}(\d+)", open(peer.log).read()))
