@@ -20,6 +20,8 @@ use tokio::time::{Instant, sleep_until};
 
 /// Before this nothing is shown but the answer: most answers are there sooner, and nothing flickers.
 const FIRST_AFTER: Duration = Duration::from_millis(150);
+/// A list waits so long for the answer: hits of all are mostly there together, and what else the answer needs soon after.
+const GRACE: Duration = Duration::from_millis(50);
 /// From one list to the next, at least.
 const EVERY: Duration = Duration::from_millis(300);
 /// Lists before the answer, at most; then it is waited for.
@@ -88,7 +90,11 @@ impl Progress {
                     let answer = answer.unwrap_or_else(|e| Err(PeerError::Internal(e.to_string())));
                     return Part::Answer(answer.map_err(Problem::from));
                 }
-                Some(results) = self.so_far.recv() => self.latest = Some(results),
+                Some(results) = self.so_far.recv() => {
+                    if self.latest.replace(results).is_none() {
+                        self.next = self.next.max(Instant::now() + GRACE);
+                    }
+                }
                 () = sleep_until(self.next), if may_show => {
                     if let Some(results) = self.latest.take() {
                         self.lists += 1;
