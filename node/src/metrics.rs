@@ -76,18 +76,10 @@ label! {
 label! {
     /// A part of a page's work.
     Step {
-        /// Finding an address.
-        Resolve = "resolve",
-        /// From the request to the end of the response.
-        Fetch = "fetch",
         /// Parsing, language and fingerprint included.
         Parse = "parse",
-        /// One write batch of the store.
-        StoreWrite = "store_write",
         /// Adding a document to the index.
         Index = "index",
-        /// One commit of the index.
-        IndexCommit = "index_commit",
         /// Answering a query.
         Search = "search",
         /// Answering a request of the API.
@@ -121,26 +113,18 @@ pub struct Metrics {
     pub pages_indexed: Counter,
     /// Pages taken out of the index.
     pub pages_removed: Counter,
-    /// Pages whose body was that of another.
-    pub duplicates_exact: Counter,
-    /// Pages whose text was nearly that of another.
-    pub duplicates_near: Counter,
+    /// Pages whose body is that of another.
+    pub duplicates_exact: Gauge,
+    /// Pages whose text is nearly that of another.
+    pub duplicates_near: Gauge,
     /// Links found on pages, after filters.
     pub links_found: Counter,
-    /// Links dropped by filters.
-    pub links_dropped: Counter,
-    /// URLs admitted.
-    pub urls_admitted: Counter,
     /// URLs queued, in memory and on disk.
     pub urls_queued: Gauge,
     /// URLs ever admitted.
     pub urls_known: Gauge,
     /// Hosts with URLs queued.
     pub hosts_active: Gauge,
-    /// Write batches of the store.
-    pub store_writes: Counter,
-    /// Bytes written by them.
-    pub store_bytes: Counter,
     /// Memory of the store's cache, with what is written and not in files yet.
     pub store_cache_bytes: Gauge,
     /// Free bytes of the disk that holds the data.
@@ -190,7 +174,7 @@ impl Metrics {
             Unit::Seconds,
             steps.clone(),
         );
-        let duplicates: Family<Label, Counter> = labelled(r, "duplicates", "Pages found to be duplicates");
+        let duplicates: Family<Label, Gauge> = labelled(r, "duplicates", "Pages that say what another says");
         Metrics {
             fetches: labelled(r, "fetches", "Requests to the web that ended"),
             queues: labelled(r, "queue_length", "Work that waits inside the peer"),
@@ -205,13 +189,9 @@ impl Metrics {
             duplicates_exact: duplicates.get_or_create_owned(&[("kind", "exact")]),
             duplicates_near: duplicates.get_or_create_owned(&[("kind", "near")]),
             links_found: counter(r, "links_found", "Links found on pages"),
-            links_dropped: counter(r, "links_dropped", "Links dropped by filters"),
-            urls_admitted: counter(r, "urls_admitted", "URLs admitted to a queue"),
             urls_queued: gauge(r, "urls_queued", "URLs queued"),
             urls_known: gauge(r, "urls_known", "URLs ever admitted"),
             hosts_active: gauge(r, "hosts_active", "Hosts with URLs queued"),
-            store_writes: counter(r, "store_writes", "Write batches of the store"),
-            store_bytes: counter(r, "store_bytes", "Bytes written to the store"),
             store_cache_bytes: gauge(
                 r,
                 "store_cache_bytes",
@@ -339,7 +319,7 @@ mod tests {
         metrics.queue(Queue::Parse).set(7);
         metrics.step(Step::Parse).observe(0.0003);
         metrics.clone().pages_indexed.inc_by(3);
-        metrics.duplicates_near.inc();
+        metrics.duplicates_near.set(1);
         metrics.peers("alive").set(4);
         metrics.links("sent").set(9);
         let text = metrics.text();
@@ -352,8 +332,8 @@ mod tests {
             "anthill_peers{state=\"alive\"} 4",
             "anthill_links_exchanged{way=\"sent\"} 9",
             "anthill_slots_held 0",
-            "anthill_duplicates_total{kind=\"near\"} 1",
-            "anthill_duplicates_total{kind=\"exact\"} 0",
+            "anthill_duplicates{kind=\"near\"} 1",
+            "anthill_duplicates{kind=\"exact\"} 0",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} in\n{text}");
         }

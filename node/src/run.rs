@@ -242,12 +242,12 @@ async fn start(
         searcher,
         workshop,
         searching: metrics.step(Step::Search),
-        metrics,
+        metrics: metrics.clone(),
     });
     let peer = LivePeer(Arc::clone(&live));
     let answering = tokio::spawn(peer.clone().answer_others(inquiries));
     let auth = Auth::new(token, bound, &settings.api_hosts);
-    let router = api::router(Arc::new(peer.clone()), auth);
+    let router = api::router(Arc::new(peer.clone()), auth, &metrics);
     let (stop_api, api_stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(api::serve(listener, router, async move {
         let _ = api_stopped.await;
@@ -532,7 +532,8 @@ async fn watch_disk(settings: Arc<Settings>, driver: Sender<ToDriver>) {
     }
 }
 
-fn free_disk(path: &Path) -> std::io::Result<u64> {
+/// Free bytes of the disk that holds a path.
+pub(crate) fn free_disk(path: &Path) -> std::io::Result<u64> {
     let stat = rustix::fs::statvfs(path)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

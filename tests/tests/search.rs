@@ -40,6 +40,32 @@ fn pages_are_found_by_title_and_archives_give_the_same_answers() {
     assert_eq!(seeds.lines().next(), Some(best.as_str()));
     let hosts: std::collections::BTreeSet<_> = seeds.lines().map(|url| url.split('/').nth(2)).collect();
     assert!(!hosts.is_empty() && hosts.len() == seeds.lines().count(), "{seeds}");
+    // What is in the metrics is counted.
+    let (_, metrics) = peer.raw("/metrics").unwrap();
+    let value = |name: &str| {
+        let line = metrics.lines().find(|line| line.split([' ', '{']).next() == Some(name));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).unwrap_or_else(|| panic!("{name}"))
+    };
+    for name in [
+        "api_requests_total",
+        "decoded_bytes_total",
+        "disk_free_bytes",
+        "duplicates",
+        "fetched_bytes_total",
+        "fetches_total",
+        "links_found_total",
+        "pages_indexed_total",
+        "pages_parsed_total",
+        "robots_fetches_total",
+        "searches_total",
+        "slots_held",
+        "slots_kept",
+        "step_duration_seconds_count",
+        "store_cache_bytes",
+        "urls_known",
+    ] {
+        assert!(value(&format!("anthill_{name}")) > 0.0, "{name} in {metrics}");
+    }
     let links = dir.path().join("links.tsv");
     peer.command(&["export", "links", links.to_str().unwrap()]).unwrap();
     assert!(std::fs::read_to_string(&links).unwrap().lines().count() > 500);

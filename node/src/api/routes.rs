@@ -5,14 +5,16 @@ use super::peer::Peer;
 use super::problem::Problem;
 use super::serve::Remote;
 use super::{page, read, transfer, write};
+use crate::metrics::{Metrics, Step};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
+use prometheus_client::metrics::histogram::Histogram;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 /// Requests answered at once; further ones wait for [`WAIT`]. Each may hold a body of [`write::MAX_BODY`].
@@ -28,6 +30,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(60);
 pub(super) struct App {
     pub(super) peer: Arc<dyn Peer>,
     auth: Auth,
+    metrics: Metrics,
+    answering: Histogram,
     requests: Semaphore,
     pub(super) transfers: Arc<Semaphore>,
 }
@@ -80,10 +84,12 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// Everything the API answers.
-pub fn router(peer: Arc<dyn Peer>, auth: Auth) -> Router {
+pub fn router(peer: Arc<dyn Peer>, auth: Auth, metrics: &Metrics) -> Router {
     let app = Arc::new(App {
         peer,
         auth,
+        metrics: metrics.clone(),
+        answering: metrics.step(Step::Api),
         requests: Semaphore::new(MAX_REQUESTS),
         transfers: Arc::new(Semaphore::new(MAX_TRANSFERS)),
     });
@@ -103,10 +109,18 @@ pub fn router(peer: Arc<dyn Peer>, auth: Auth) -> Router {
 
 /// Access, number and time of requests; headers of answers.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
     let mut response = match admit(&app, request, next).await {
-        Ok(response) => response,
-        Err(problem) => problem.into_response(),
+        Ok(response) => {
+            app.metrics.api_requests.inc();
+            response
+        }
+        Err(problem) => {
+            app.metrics.api_refused.inc();
+            problem.into_response()
+        }
     };
+    app.answering.observe(begun.elapsed().as_secs_f64());
     for (name, value) in SECURITY {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }

@@ -74,7 +74,9 @@ impl Live {
             self.metrics.peers(state).set(gauge(count));
         }
         // A driver that does not answer is told by what else stands still.
-        let Ok((slots, received)) = self.ask(|mind| (slots(mind), mind.links_received())) else { return };
+        let asked = self.ask(|mind| (mind.crawl().counts().hosts, slots(mind), mind.links_received()));
+        let Ok((hosts, slots, received)) = asked else { return };
+        self.metrics.hosts_active.set(gauge(hosts as u64));
         self.metrics.slots_held.set(gauge(slots.held));
         self.metrics.slots_kept.set(gauge(slots.kept));
         self.metrics.copies_missing.set(gauge(slots.copies_missing));
@@ -94,6 +96,11 @@ impl Live {
         self.metrics.in_flight.set(gauge(self.shared.in_flight.load(Ordering::Relaxed)));
         self.metrics.urls_known.set(gauge(totals.known));
         self.metrics.urls_queued.set(gauge(totals.queued));
+        self.metrics.duplicates_exact.set(gauge(totals.duplicates_exact));
+        self.metrics.duplicates_near.set(gauge(totals.duplicates_near));
+        if let Ok(free) = crate::run::free_disk(&self.settings.data) {
+            self.metrics.disk_free_bytes.set(gauge(free));
+        }
         self.metrics.index_settled.set(i64::from(self.shared.index_settled()));
         self.metrics.paused.set(i64::from(self.shared.paused().is_some()));
         self.metrics.store_cache_bytes.set(gauge(self.store.cache_bytes() as u64));

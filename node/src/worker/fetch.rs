@@ -128,6 +128,9 @@ impl Fetching {
                 let _ = driver.send(ToDriver::Input(Input::FirstByte(id, clock.now())));
             }));
         }
+        if matches!(permit.task, Task::Robots { .. }) {
+            self.metrics.robots_fetches.inc();
+        }
         match self.fetcher.fetch(request).await {
             Ok(response) => self.answered(permit, response, previous),
             Err(error) => {

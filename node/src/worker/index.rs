@@ -203,6 +203,11 @@ impl IndexThread {
         }
         self.pending += 1;
         let begun = Instant::now();
+        let counter = match op {
+            IndexOp::Remove { .. } => &self.metrics.pages_removed,
+            _ => &self.metrics.pages_indexed,
+        };
+        counter.inc();
         let result = match op {
             IndexOp::Put { id, fresh, document, .. } => self.put(&id, &document, fresh).map_err(Into::into),
             IndexOp::Remove { id, .. } => {
@@ -215,7 +220,6 @@ impl IndexThread {
         };
         self.sequence = sequence;
         self.indexing.observe(begun.elapsed().as_secs_f64());
-        self.metrics.pages_indexed.inc();
         if let Err(error) = result {
             self.fail(&error, "a document could not be indexed");
         }

@@ -6,6 +6,7 @@ mod http;
 mod pages;
 
 use super::{Auth, Token, router, serve};
+use crate::metrics::Metrics;
 use fake::Fake;
 use reqwest::{Client, Method, RequestBuilder};
 use std::net::SocketAddr;
@@ -31,7 +32,8 @@ impl Server {
         let peer = Arc::new(Fake::default());
         let token = Token::random().expect("random");
         let secret = token.secret().to_owned();
-        let router = router(peer.clone(), Auth::new(token, address, &["anthill.example".to_owned()]));
+        let auth = Auth::new(token, address, &["anthill.example".to_owned()]);
+        let router = router(peer.clone(), auth, &Metrics::new());
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(serve(listener, router, async {
             let _ = stopped.await;
