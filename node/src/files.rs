@@ -40,6 +40,7 @@ fn permissions(readers: Readers) -> std::fs::Permissions {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn the_new_file_is_whole_and_nothing_else_is_left() {
         use std::os::unix::fs::PermissionsExt;

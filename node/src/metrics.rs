@@ -62,10 +62,6 @@ label! {
     Queue {
         /// For the driver.
         Driver = "driver",
-        /// For a fetcher.
-        Fetch = "fetch",
-        /// For a parser.
-        Parse = "parse",
         /// For the store's writer.
         Write = "write",
         /// For the indexer.
@@ -237,7 +233,7 @@ impl Metrics {
         self.fetches.get_or_create(&[("outcome", outcome.name())]).inc();
     }
 
-    /// The length of a queue, to be set by who fills or empties it.
+    /// The length of a queue.
     pub fn queue(&self, queue: Queue) -> Gauge {
         self.queues.get_or_create_owned(&[("queue", queue.name())])
     }
@@ -316,7 +312,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.fetched(FetchOutcome::of_status(200));
         metrics.fetched(FetchOutcome::of_status(503));
-        metrics.queue(Queue::Parse).set(7);
+        metrics.queue(Queue::Write).set(7);
         metrics.step(Step::Parse).observe(0.0003);
         metrics.clone().pages_indexed.inc_by(3);
         metrics.duplicates_near.set(1);
@@ -326,7 +322,7 @@ mod tests {
         for line in [
             "anthill_fetches_total{outcome=\"ok\"} 1",
             "anthill_fetches_total{outcome=\"server_error\"} 1",
-            "anthill_queue_length{queue=\"parse\"} 7",
+            "anthill_queue_length{queue=\"write\"} 7",
             "anthill_step_duration_seconds_count{step=\"parse\"} 1",
             "anthill_pages_indexed_total 3",
             "anthill_peers{state=\"alive\"} 4",

@@ -10,13 +10,6 @@ import os, random, statistics, subprocess, sys, time
 from harness import *
 from yard import *
 
-TICK = os.sysconf("SC_CLK_TCK")
-
-
-def cpu(pid):
-    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
-
 
 def ours(room, web, cores=None):
     """Pages, CPU seconds of the whole process, wall seconds of the crawl, and its most memory in MB."""

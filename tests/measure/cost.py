@@ -1,29 +1,19 @@
 #!/usr/bin/env python3
 """cost.py [PEERS] [PAIRS]: what a swarm costs beside a peer alone, over the same web in turn: CPU per page without copies and with one, and
 bytes between peers per page. Counted from the beginning of the crawl until all is indexed."""
-import statistics, subprocess, sys, time
+import statistics, sys, time
 from harness import *
-
-TICK = os.sysconf("SC_CLK_TCK")
-
-
-def cpu(peer):
-    fields = open(f"/proc/{peer.process.pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
 
 
 def wire(peers):
     """Bytes sent over TCP so far, of connections that are still open."""
-    told = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout
-    told = re.sub(r"\n\s+", " ", told).splitlines()
-    pids = {str(peer.process.pid) for peer in peers}
+    pids = {peer.process.pid for peer in peers}
     listens = {peer.address().split("/tcp/")[1].split("/")[0] for peer in peers}
-    sent = 0
-    for line in told:
-        pid, ports = re.search(r"pid=(\d+)", line), re.findall(r":(\d+) ", line)
-        if pid and pid.group(1) in pids and listens & set(ports):
-            sent += sum(map(int, re.findall(r"bytes_sent:(\d+)", line)))
-    return sent
+    return sum(sent for pid, ports, sent, _ in connections() if pid in pids and listens & ports)
+
+
+def spent(peers):
+    return sum(cpu(peer.process.pid) for peer in peers)
 
 
 def run(room, count, replicas):
@@ -35,7 +25,7 @@ def run(room, count, replicas):
     swarm = Swarm(room, web, count, more, f"replicas = {replicas}\n")
     swarm.settle()
     time.sleep(20)
-    spent, sent, begun = sum(map(cpu, swarm.peers)), wire(swarm.peers) if count > 1 else 0, time.time()
+    before, sent, begun = spent(swarm.peers), wire(swarm.peers) if count > 1 else 0, time.time()
     swarm.crawl(0)
     while time.time() - begun < 600:
         told = swarm.statuses()
@@ -43,14 +33,14 @@ def run(room, count, replicas):
             break
         time.sleep(0.5)
     took = time.time() - begun
-    spent, sent = sum(map(cpu, swarm.peers)) - spent, wire(swarm.peers) - sent if count > 1 else 0
+    took_cpu, sent = spent(swarm.peers) - before, wire(swarm.peers) - sent if count > 1 else 0
     fetched = sum(one["urls"]["fetched"] for one in swarm.statuses())
     swarm.stop()
     for one in web:
         one.process.terminate()
-    say(f"{count} peers, {replicas} replicas: {fetched} pages of {expected} in {took:.0f} s, {1e6 * spent / fetched:.0f} us of CPU and "
+    say(f"{count} peers, {replicas} replicas: {fetched} pages of {expected} in {took:.0f} s, {1e6 * took_cpu / fetched:.0f} us of CPU and "
         f"{sent / fetched:.0f} bytes between peers per page")
-    return spent / fetched, sent / fetched
+    return took_cpu / fetched, sent / fetched
 
 
 count, pairs = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 4), (2, 3)))

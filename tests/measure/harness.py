@@ -6,6 +6,7 @@ temporary folder, and is ended with the script.
 
 import atexit, collections, json, os, re, shutil, signal, subprocess, sys, tempfile, time, urllib.parse, urllib.request
 
+TICK = os.sysconf("SC_CLK_TCK")
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.expanduser("~/.cache/anthill/target"))
 BIN = os.environ.get("BIN", os.path.join(TARGET, "release"))
 FORCED = re.compile(r"taken over by force")
@@ -13,6 +14,22 @@ FORCED = re.compile(r"taken over by force")
 
 def say(*words, sep=" "):
     print(f"{time.strftime('%H:%M:%S')}", sep.join(map(str, words)), flush=True)
+
+
+def cpu(pid):
+    """Seconds that a process has computed."""
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def connections():
+    """Of each TCP connection on this machine: its process, its two ports, bytes sent and received so far."""
+    told = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout
+    for line in re.sub(r"\n\s+", " ", told).splitlines():
+        pid = re.search(r"pid=(\d+)", line)
+        if pid:
+            count = lambda way: sum(map(int, re.findall(rf"bytes_{way}:(\d+)", line)))
+            yield int(pid.group(1)), set(re.findall(r":(\d+) ", line)), count("sent"), count("received")
 
 
 class Web:

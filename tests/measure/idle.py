@@ -1,14 +1,7 @@
 #!/usr/bin/env python3
 """idle.py [PEERS] [SECONDS]: a swarm with nothing to do: CPU, memory and bytes on the wire of each peer."""
-import re, statistics, subprocess, sys, time
+import re, statistics, sys, time
 from harness import *
-
-TICK = os.sysconf("SC_CLK_TCK")
-
-
-def cpu(peer):
-    fields = open(f"/proc/{peer.process.pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
 
 
 def anonymous(peer):
@@ -17,12 +10,9 @@ def anonymous(peer):
 
 def wire():
     """Bytes sent and received over TCP so far, by process; connections that were closed meanwhile count no more."""
-    told = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout
     bytes = collections.Counter()
-    for line in re.sub(r"\n\s+", " ", told).splitlines():
-        pid = re.search(r"pid=(\d+)", line)
-        if pid:
-            bytes[int(pid.group(1))] += sum(map(int, re.findall(r"bytes_(?:sent|received):(\d+)", line)))
+    for pid, _, sent, received in connections():
+        bytes[pid] += sent + received
     return bytes
 
 
@@ -31,9 +21,9 @@ room = folder()
 swarm = Swarm(room, [], count)
 say("settled after %.0f s, held %s" % swarm.settle(600))
 time.sleep(60)
-before, sent = [cpu(peer) for peer in swarm.peers], wire()
+before, sent = [cpu(peer.process.pid) for peer in swarm.peers], wire()
 time.sleep(seconds)
-after, now = [cpu(peer) for peer in swarm.peers], wire()
+after, now = [cpu(peer.process.pid) for peer in swarm.peers], wire()
 cores = [100 * (b - a) / seconds for a, b in zip(before, after)]
 rates = [(now[p.process.pid] - sent[p.process.pid]) / seconds for p in swarm.peers]
 memory = [anonymous(peer) for peer in swarm.peers]

@@ -2,6 +2,7 @@
 
 use super::list::{Kind, key};
 use crate::files::{self, Readers};
+use crate::settings::check::is_web_url;
 use anthill_crawler::fetch::Validators;
 use anthill_protocol::peer::PeerKey;
 use anyhow::{Context, ensure};
@@ -30,7 +31,7 @@ impl Wanted<'_> {
     pub fn parse(text: &str) -> Option<Wanted<'_>> {
         let mut words = text.split_whitespace();
         let (location, publisher) = (words.next()?, words.next());
-        let is_web = url::Url::parse(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        let is_web = is_web_url(location);
         let is_peer = publisher.is_none_or(|name| key(name).is_some());
         (is_web && is_peer && words.next().is_none()).then_some(Wanted { location, publisher })
     }

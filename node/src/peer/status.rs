@@ -3,6 +3,7 @@
 use super::Live;
 use crate::api::{PeerError, types};
 use crate::driver::Mind;
+use crate::metrics::Queue;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn slots(mind: &Mind) -> types::Slots {
@@ -66,7 +67,7 @@ impl Live {
         })
     }
 
-    /// What of the metrics is about the swarm.
+    /// What of the metrics only the driver knows: the swarm, and the hosts with URLs queued.
     fn swarm_metrics(&self) {
         let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let peers = self.peers_count();
@@ -104,6 +105,13 @@ impl Live {
         self.metrics.index_settled.set(i64::from(self.shared.index_settled()));
         self.metrics.paused.set(i64::from(self.shared.paused().is_some()));
         self.metrics.store_cache_bytes.set(gauge(self.store.cache_bytes() as u64));
+        for (queue, waiting) in [
+            (Queue::Driver, self.driver.len()),
+            (Queue::Write, self.writer.len()),
+            (Queue::Index, self.indexer.len()),
+        ] {
+            self.metrics.queue(queue).set(gauge(waiting as u64));
+        }
         self.swarm_metrics();
         self.metrics.uptime_seconds.set(self.started.elapsed().as_secs_f64());
         self.metrics.text()

@@ -203,7 +203,8 @@ fn is_contact(text: &str) -> bool {
     visible && (is_mail || is_web_url(text))
 }
 
-fn is_web_url(text: &str) -> bool {
+/// A URL of http or https, with a host.
+pub fn is_web_url(text: &str) -> bool {
     url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some())
 }
 
