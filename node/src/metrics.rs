@@ -123,6 +123,8 @@ pub struct Metrics {
     pub hosts_active: Gauge,
     /// Memory of the store's cache, with what is written and not in files yet.
     pub store_cache_bytes: Gauge,
+    /// Memory of what was written lately, which spares the store look-ups.
+    pub recent_cache_bytes: Gauge,
     /// Free bytes of the disk that holds the data.
     pub disk_free_bytes: Gauge,
     /// 1 while the index has all that was fetched.
@@ -171,6 +173,11 @@ impl Metrics {
             steps.clone(),
         );
         let duplicates: Family<Label, Gauge> = labelled(r, "duplicates", "Pages that say what another says");
+        let caches: Family<Label, Gauge> = labelled(
+            r,
+            "cache_bytes",
+            "Memory of caches: the store's with its write buffers, and what was written lately",
+        );
         Metrics {
             fetches: labelled(r, "fetches", "Requests to the web that ended"),
             queues: labelled(r, "queue_length", "Work that waits inside the peer"),
@@ -188,11 +195,8 @@ impl Metrics {
             urls_queued: gauge(r, "urls_queued", "URLs queued"),
             urls_known: gauge(r, "urls_known", "URLs ever admitted"),
             hosts_active: gauge(r, "hosts_active", "Hosts with URLs queued"),
-            store_cache_bytes: gauge(
-                r,
-                "store_cache_bytes",
-                "Memory of the store's cache, with what is written and not in files yet",
-            ),
+            store_cache_bytes: caches.get_or_create_owned(&[("cache", "store")]),
+            recent_cache_bytes: caches.get_or_create_owned(&[("cache", "recent")]),
             disk_free_bytes: gauge(r, "disk_free_bytes", "Free bytes of the disk that holds the data"),
             index_settled: gauge(r, "index_settled", "1 while the index has all that was fetched"),
             paused: gauge(r, "paused", "1 while crawling is paused"),

@@ -105,17 +105,16 @@ class Peer:
     def search(self, query, n=10, timeout=20):
         return self.get("search?" + urllib.parse.urlencode({"q": query, "n": n}), timeout)
 
-    def metric(self, name):
-        with urllib.request.urlopen(f"http://{self.api}/metrics", timeout=10) as answer:
-            found = re.search(rf"^{name}(?:{{[^}}]*}})? ([0-9.e+]+)$", answer.read().decode(), re.M)
-        return float(found.group(1)) if found else None
+    def total(self, name):
+        """A metric, over all its labels."""
+        request = urllib.request.Request(f"http://{self.api}/metrics", headers=self.authorization())
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            told = re.findall(rf"^{name}(?:{{[^}}]*}})? ([0-9.e+]+)$", answer.read().decode(), re.M)
+        return sum(map(float, told))
 
     def requests(self):
         """Requests to the web that have ended."""
-        request = urllib.request.Request(f"http://{self.api}/metrics", headers=self.authorization())
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            told = answer.read().decode().splitlines()
-        return sum(int(line.rsplit(" ", 1)[1]) for line in told if line.startswith("anthill_fetches_total"))
+        return int(self.total("anthill_fetches_total"))
 
     def forced(self):
         with open(self.log, errors="replace") as lines:

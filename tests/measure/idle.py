@@ -27,9 +27,9 @@ after, now = [cpu(peer.process.pid) for peer in swarm.peers], wire()
 cores = [100 * (b - a) / seconds for a, b in zip(before, after)]
 rates = [(now[p.process.pid] - sent[p.process.pid]) / seconds for p in swarm.peers]
 memory = [anonymous(peer) for peer in swarm.peers]
-beyond = [all - peer.metric("anthill_store_cache_bytes") / 2**20 for all, peer in zip(memory, swarm.peers)]
+beyond = [all - peer.total("anthill_cache_bytes") / 2**20 for all, peer in zip(memory, swarm.peers)]
 say("MB of anonymous memory, by peer:", *("%.0f" % one for one in memory))
 for name, values, asked in (("% of a core", cores, ".5"), ("bytes a second, both ways", rates, "2,000"),
-                            ("MB of anonymous memory beyond the store's cache", beyond, "60")):
+                            ("MB of anonymous memory beyond caches", beyond, "60")):
     say(f"{name}: mean {statistics.mean(values):.2f}, most {max(values):.2f} (asked less than {asked} at 10 peers)")
 say("ended", swarm.stop())

@@ -61,7 +61,7 @@ fn pages_are_found_by_title_and_archives_give_the_same_answers() {
         "slots_held",
         "slots_kept",
         "step_duration_seconds_count",
-        "store_cache_bytes",
+        "cache_bytes",
         "urls_known",
     ] {
         assert!(value(&format!("anthill_{name}")) > 0.0, "{name} in {metrics}");

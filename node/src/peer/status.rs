@@ -105,6 +105,8 @@ impl Live {
         self.metrics.index_settled.set(i64::from(self.shared.index_settled()));
         self.metrics.paused.set(i64::from(self.shared.paused().is_some()));
         self.metrics.store_cache_bytes.set(gauge(self.store.cache_bytes() as u64));
+        let recent = self.workshop.recent_urls.bytes() + self.workshop.recent_links.bytes();
+        self.metrics.recent_cache_bytes.set(gauge(recent as u64));
         for (queue, waiting) in [
             (Queue::Driver, self.driver.len()),
             (Queue::Write, self.writer.len()),

@@ -14,6 +14,11 @@ impl RecentSet {
         RecentSet { places: (0..1usize << bits).map(|_| AtomicU64::new(0)).collect() }
     }
 
+    /// Its memory.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.places)
+    }
+
     fn place(&self, fingerprint: u64) -> &AtomicU64 {
         // The low bits choose the place; all bits are compared.
         &self.places[fingerprint as usize & (self.places.len() - 1)]

@@ -1,5 +1,5 @@
 //! Letting go of a copy: what it has goes to the holder first, then those who should keep the slot say twice, some minutes
-//! apart, that they are whole; then it is deleted. Whatever is in doubt begins anew or waits.
+//! apart, that they are whole; then it is deleted. Of an empty one it is enough that they say so once. Whatever is in doubt begins anew or waits.
 
 use super::copy::Role;
 use super::io::Fault;
@@ -89,21 +89,26 @@ impl<K: Keys> State<K> {
         enough.then(|| (owners.as_slice().to_vec(), *view.placement().digest()))
     }
 
+    /// Looks at letting go next at this time, and not before: there may be thousands that wait for long.
+    fn step_release(&mut self, slot: Slot, at: Instant) {
+        let Some(release) = self.releasing(slot) else { return };
+        let planned = release.step_at.replace(at);
+        if let Some(planned) = planned {
+            self.timers.remove(&(planned, Timer::Release(slot)));
+        }
+        self.timers.insert((at, Timer::Release(slot)));
+    }
+
     /// Does what is next on the way to letting go; looks again later.
     pub(super) fn release_step(&mut self, slot: Slot) {
-        let now = self.now;
+        let (now, keep) = (self.now, self.config.keep);
         let again = self.jitter(self.config.confirm_every);
-        let keep = self.config.keep;
+        let soon = self.config.confirm_every / 2;
+        let blank = self.copies.get(&slot).is_some_and(|copy| copy.is_blank());
+        self.step_release(slot, now + again);
         let keepers = self.keepers(slot);
         let Some(release) = self.releasing(slot) else { return };
-        let timer = Timer::Release(slot);
-        let planned = release.step_at.replace(now + again);
         let (holder, token) = (release.claim.holder, release.claim.token);
-        if let Some(at) = planned {
-            self.timers.remove(&(at, timer));
-        }
-        self.timers.insert((now + again, timer));
-        let Some(release) = self.releasing(slot) else { return };
         // Giving what one has needs no view: a crawl is not over before that is done.
         let Some(goal) = release.goal else {
             return self.wish(slot, holder, Purpose::Release { token });
@@ -113,19 +118,25 @@ impl<K: Keys> State<K> {
             release.placement = placement;
             release.restart();
         }
+        // Of what has nothing, and got nothing since others have confirmed, nothing can be lost: a swarm that grows lets go of
+        // thousands of those.
+        if blank && release.since.is_some_and(|since| now.since(since) >= soon) {
+            return self.write_release(slot);
+        }
         if keepers.iter().all(|peer| release.confirmed.contains(peer)) {
             match release.since {
                 Some(since) if now.since(since) >= keep => return self.write_release(slot),
-                Some(_) => return,
+                Some(since) => return self.step_release(slot, since + keep),
                 None => {
                     release.since = Some(now);
                     release.confirmed.clear();
-                    return;
+                    let after = if blank { again } else { keep + again };
+                    return self.step_release(slot, now + after);
                 }
             }
         }
-        if release.since.is_some_and(|since| now.since(since) < keep) {
-            return;
+        if let Some(since) = release.since.filter(|since| now.since(*since) < keep) {
+            return self.step_release(slot, since + keep + again);
         }
         let missing = keepers.into_iter().filter(|peer| !release.confirmed.contains(peer));
         let missing: Vec<PeerKey> = missing.collect();
@@ -224,9 +235,11 @@ impl<K: Keys> State<K> {
 
     /// There is another holder: what we have is to be compared with its copy, once claims have told who it is.
     pub(super) fn release_stale(&mut self, slot: Slot, token: Token) {
+        let at = self.now + self.jitter(self.config.confirm_every);
         if let Some(release) = self.releasing(slot).filter(|release| release.claim.token < token) {
             release.goal = None;
             release.restart();
+            self.step_release(slot, at);
         }
     }
 }

@@ -126,6 +126,12 @@ impl Net {
         net
     }
 
+    /// When a peer looks at letting go of its copy next.
+    fn looks(&self, n: u64) -> Vec<Instant> {
+        let timers = self.peers[&peer(n)].0.timers.iter();
+        timers.filter(|(_, timer)| matches!(timer, Timer::Release(_))).map(|(at, _)| *at).collect()
+    }
+
     fn tell(&mut self, n: u64, input: Input) {
         self.tell_key(peer(n), input);
     }
@@ -379,10 +385,43 @@ fn a_copy_is_kept_until_enough_others_have_confirmed_twice() {
     net.run(30);
     assert_eq!(net.items(owners[1]), 25);
     assert_eq!(net.items(other), 25, "it is kept for a while");
+    let looks = net.looks(other);
+    assert!(matches!(looks[..], [at] if at.since(net.now) > Duration::from_secs(30)), "{looks:?}");
     net.tell(owners[2], Input::Full(true));
     net.run(300);
     assert!(net.peers[&peer(other)].1.deleted);
     assert_eq!(net.peers[&peer(other)].0.position(slot()), None);
+}
+
+#[test]
+fn an_empty_copy_is_deleted_when_others_have_confirmed_once() {
+    let mut net = Net::of(4);
+    let view = net.peers[&peer(1)].0.view.clone().expect("a view");
+    let owners = view.owners(slot(), 3);
+    let (set, others): (Vec<u64>, Vec<u64>) = (1..=4).partition(|n| owners.contains(&peer(*n)));
+    let other = others[0];
+    net.claim(&claim(1, set[0], &[1, 2, 3, 4]));
+    net.run(5);
+    net.claim(&claim(2, set[0], &set));
+    net.run(10);
+    assert!(!net.peers[&peer(other)].1.deleted, "something may be on its way to the disk");
+    net.run(50);
+    assert!(net.peers[&peer(other)].1.deleted);
+}
+
+#[test]
+fn a_copy_that_waits_for_its_end_is_offered_soon_to_a_later_holder() {
+    let mut net = Net::of(4);
+    net.claim(&claim(1, 1, &[1, 2, 3, 4]));
+    net.write(1, 0..20, 50);
+    net.run(5);
+    net.claim(&claim(2, 1, &[1, 2, 3]));
+    net.run(30);
+    let later = claim(3, 2, &[1, 2, 3]);
+    let stale = Part::Stale { slot: slot(), token: later.token };
+    net.tell(4, Input::Received(peer(1), Message(vec![stale])));
+    let looks = net.looks(4);
+    assert!(matches!(looks[..], [at] if at.since(net.now) <= Duration::from_secs(45)), "{looks:?}");
 }
 
 #[test]
