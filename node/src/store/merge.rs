@@ -206,19 +206,19 @@ impl Writer {
                     draft.index.push(IndexOp::Remove { sequence, id });
                 }
             }
-            let (from, to) = range_of(slot);
-            let to = to.unwrap_or_else(|| vec![0xff; 64]);
-            for kind in Kind::ALL {
-                draft.batch.delete_range_cf(store.cf(kind.family()), &from, &to);
-            }
             let number = slot.number().to_be_bytes();
-            let next = (slot.number() + 1).to_be_bytes();
-            draft.batch.delete_range_cf(store.cf(Family::Items), number, next);
-            draft.batch.delete_range_cf(
-                store.cf(Family::Log),
-                key::numbered(slot, 0),
-                key::numbered(slot, u64::MAX),
-            );
+            // Most slots have nothing.
+            if writer.slots.get(slot).head != 0 {
+                let (from, to) = range_of(slot);
+                let to = to.unwrap_or_else(|| vec![0xff; 64]);
+                for kind in Kind::ALL {
+                    store.clear(kind.family(), &from, &to, &mut draft.batch)?;
+                }
+                let next = (slot.number() + 1).to_be_bytes();
+                store.clear(Family::Items, &number, &next, &mut draft.batch)?;
+                let [from, to] = [0, u64::MAX].map(|seq| key::numbered(slot, seq));
+                store.clear(Family::Log, &from, &to, &mut draft.batch)?;
+            }
             draft.batch.delete_cf(store.cf(Family::Swarm), records::key(RecordKind::Copy, &number));
             *writer.slots.at(slot) = super::slots::SlotState::default();
             Ok(())

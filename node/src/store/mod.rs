@@ -42,6 +42,8 @@ use value::{Change, StoredDocument, StoredPage, Totals, unpack};
 const FORMAT: u8 = 5;
 /// Bytes read ahead where all of a family is read.
 const READ_AHEAD: usize = 1 << 20;
+/// Entries that are deleted one by one where a range of them goes.
+const FEW: usize = 256;
 /// Key of [`FORMAT`] in `meta`.
 const FORMAT_KEY: &[u8] = b"format";
 /// Key of [`Totals`] in `meta`.
@@ -155,6 +157,20 @@ impl Store {
         self.db
             .iterator_cf_opt(self.cf(family), options, IteratorMode::From(from, Direction::Forward))
             .map(|r| r.map_err(|e| self.failed(e)))
+    }
+
+    /// Deletes what is on disk from one key up to another: key by key if there is little, since each range that is deleted slows down
+    /// all that reads the family until it is compacted, and a swarm that changes deletes thousands.
+    fn clear(&self, family: Family, from: &[u8], to: &[u8], batch: &mut WriteBatch) -> Result<()> {
+        let mut options = ReadOptions::default();
+        options.set_iterate_upper_bound(to);
+        let keys: Vec<Entry> =
+            self.range_opt(family, &[], from, options).take(FEW + 1).collect::<Result<_>>()?;
+        match keys.len() > FEW {
+            true => batch.delete_range_cf(self.cf(family), from, to),
+            false => keys.iter().for_each(|(key, _)| batch.delete_cf(self.cf(family), key)),
+        }
+        Ok(())
     }
 
     /// The sums.

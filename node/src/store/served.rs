@@ -129,7 +129,9 @@ impl Writer {
         self.attempt(|writer, draft| {
             for slot in open {
                 if writer.slots.get(slot).sums.queued != 0 {
-                    writer.clear_queues(slot, draft);
+                    let (from, to) = range_of(slot);
+                    let to = to.unwrap_or_else(|| vec![0xff; 32]);
+                    writer.store.clear(Family::Queue, &from, &to, &mut draft.batch)?;
                 }
                 let state = writer.slots.at(slot);
                 state.open = false;
@@ -156,14 +158,6 @@ impl Writer {
             let counts = self.crawls.entry(*crawl).or_default();
             counts.untried = counts.untried.saturating_add_signed(sign * count);
             draft.touched.insert(*crawl);
-        }
-    }
-
-    fn clear_queues(&mut self, slot: Slot, draft: &mut Draft<'_>) {
-        let cf = self.store.cf(Family::Queue);
-        match range_of(slot) {
-            (from, Some(to)) => draft.batch.delete_range_cf(cf, from, to),
-            (from, None) => draft.batch.delete_range_cf(cf, from, vec![0xff; 32]),
         }
     }
 
