@@ -44,6 +44,8 @@ use tokio::net::TcpListener;
 const INDEX_QUEUE: usize = 512;
 /// How long what is in flight may take to end when the process is told to.
 const DRAIN: Duration = Duration::from_secs(3);
+/// What is excluded is known after the driver's first turn at last: nobody is answered before.
+const FIRST_TURN: Duration = Duration::from_secs(60);
 /// How long it may take to hand over what is held here.
 const LEAVE: Duration = Duration::from_secs(5);
 /// Exit code when a bug ends a thread that the peer cannot do without.
@@ -214,7 +216,10 @@ async fn start(
     // What is excluded is known before anybody can ask.
     let (reply, turned) = bounded(1);
     let _ = driver_in.send(ToDriver::Turn(reply));
-    let _ = tokio::task::spawn_blocking(move || turned.recv_timeout(DRAIN)).await;
+    let turned = tokio::task::spawn_blocking(move || turned.recv_timeout(FIRST_TURN).is_ok()).await;
+    if !matches!(turned, Ok(true)) {
+        bail!("the peer does not come to its work: the machine is too busy, or its disk does not answer; start it again later");
+    }
 
     let coordinator = handle.clone().map(|network| {
         let shard = Arc::new(Shard::new(searcher.clone(), Arc::clone(&store), Arc::clone(&plan)));

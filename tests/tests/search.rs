@@ -7,6 +7,8 @@ use anthill_web::WebSettings;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(90);
+/// Pages that got links after they were indexed are indexed again in the quiet that follows.
+const QUIET: Duration = Duration::from_secs(5);
 
 fn crawled(dir: &std::path::Path) -> (LocalWeb, Peer) {
     let local = LocalWeb::start(WebSettings::demo()).unwrap();
@@ -15,8 +17,7 @@ fn crawled(dir: &std::path::Path) -> (LocalWeb, Peer) {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let peer = Peer::start(dir, &arguments).unwrap();
     peer.wait(PATIENCE, |s| s["idle"] == true && s["pages"]["indexed"].as_u64() > Some(200)).unwrap();
-    // Pages that got links after they were indexed are indexed again in the quiet that follows.
-    std::thread::sleep(Duration::from_secs(5));
+    std::thread::sleep(QUIET);
     (local, peer)
 }
 
@@ -76,10 +77,9 @@ fn pages_are_found_by_title_and_archives_give_the_same_answers() {
 
     let other = Peer::start(&dir.path().join("b"), &["--resolve", "*=127.0.0.1:9"]).unwrap();
     other.command(&["import", "warc", warc.to_str().unwrap()]).unwrap();
-    std::thread::sleep(Duration::from_secs(5));
-    let a = peer.get("/api/v1/status").unwrap();
-    let b = other.get("/api/v1/status").unwrap();
-    assert_eq!(a["pages"]["indexed"], b["pages"]["indexed"]);
+    let indexed = peer.get("/api/v1/status").unwrap()["pages"]["indexed"].clone();
+    other.wait(PATIENCE, |status| status["pages"]["indexed"] == indexed).unwrap();
+    std::thread::sleep(QUIET);
     for query in [
         "history",
         "museum",
