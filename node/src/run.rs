@@ -218,7 +218,9 @@ async fn start(
     let _ = driver_in.send(ToDriver::Turn(reply));
     let turned = tokio::task::spawn_blocking(move || turned.recv_timeout(FIRST_TURN).is_ok()).await;
     if !matches!(turned, Ok(true)) {
-        bail!("the peer does not come to its work: the machine is too busy, or its disk does not answer; start it again later");
+        bail!(
+            "the peer does not come to its work: the machine is too busy, or its disk does not answer; start it again later"
+        );
     }
 
     let coordinator = handle.clone().map(|network| {
