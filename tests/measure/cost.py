@@ -24,7 +24,7 @@ def run(room, count, replicas):
     more = ["--host-delay", "0s", "--ip-delay", "0s", *([] if count > 1 else ["--offline"])]
     swarm = Swarm(room, web, count, more, f"replicas = {replicas}\n")
     swarm.settle()
-    time.sleep(20)
+    time.sleep(60)
     before, sent, begun = spent(swarm.peers), wire(swarm.peers) if count > 1 else 0, time.time()
     swarm.crawl(0)
     while time.time() - begun < 600:

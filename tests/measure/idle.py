@@ -20,7 +20,7 @@ count, seconds = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 
 room = folder()
 swarm = Swarm(room, [], count)
 say("settled after %.0f s, held %s" % swarm.settle(600))
-time.sleep(60)
+time.sleep(150)  # copies that others' coming made needless are let go of meanwhile
 before, sent = [cpu(peer.process.pid) for peer in swarm.peers], wire()
 time.sleep(seconds)
 after, now = [cpu(peer.process.pid) for peer in swarm.peers], wire()
