@@ -14,7 +14,7 @@ use crate::worker::copies::Work;
 use crate::worker::fetch::ToFetcher;
 use crate::worker::write::ToWriter;
 use anthill_agent::io::{CrawlSpec, Effect, Input, Permit, PermitId};
-use anthill_agent::peer::Message;
+use anthill_agent::peer::{Message, WaitsFor};
 use anthill_agent::peer::io as peer;
 use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::map::Map;
@@ -135,6 +135,8 @@ pub struct Driver {
     excluding: BTreeMap<u64, Sender<Result<RuleKey, String>>>,
     /// Who waits for goodbye to be said.
     leaving: Vec<Sender<()>>,
+    /// What was waited for when that was said last.
+    waits_for: Option<std::mem::Discriminant<WaitsFor>>,
     /// Who waits for this turn to be over.
     turning: Vec<Sender<()>>,
     /// Slots to be served, and not any more, since effects were carried out last.
@@ -172,6 +174,7 @@ impl Driver {
             beginning: BTreeMap::new(),
             excluding: BTreeMap::new(),
             leaving: Vec::new(),
+            waits_for: None,
             turning: Vec::new(),
             opening: Vec::new(),
             closing: Vec::new(),
@@ -309,8 +312,19 @@ impl Driver {
             self.write(message);
         }
         self.settle_slots();
+        self.say_what_is_waited_for();
         self.unlogged.append(&mut permits);
         self.fetch(outbox);
+    }
+
+    /// Who leaves tells the person that waits what for.
+    fn say_what_is_waited_for(&mut self) {
+        let waits = self.mind.waits_for();
+        let kind = waits.as_ref().map(std::mem::discriminant);
+        if kind != self.waits_for {
+            self.waits_for = kind;
+            waits.into_iter().for_each(|waits| tracing::info!("leaving the swarm: {waits}"));
+        }
     }
 
     /// Permits are on disk before any of them is acted upon. While they cannot be written they wait, and no others are

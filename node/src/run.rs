@@ -455,7 +455,7 @@ async fn leave(driver: &Sender<ToDriver>) {
     let left = tokio::task::spawn_blocking(move || left.recv_timeout(LEAVE).is_ok()).await;
     match left {
         Ok(true) => tracing::info!("what was held here is handed over"),
-        _ => tracing::warn!("not everything could be handed over in time; others take it over in a while"),
+        _ => tracing::warn!("not all could be done in time; the others take over what is left in a while"),
     }
 }
 

@@ -75,7 +75,7 @@ impl<K: Keys + Clone> Peer<K> {
         let owners = self.seen.owners(slot, self.config.claim.replicas);
         let part = match () {
             () if claim.keeps(&self.own) => Part::Member,
-            () if owners.contains(&self.own) && !self.leaving => Part::Learner,
+            () if owners.contains(&self.own) && self.leaving.is_none() => Part::Learner,
             () => Part::Released,
         };
         let state = self.slots.of(slot);

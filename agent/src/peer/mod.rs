@@ -16,6 +16,7 @@ pub mod exclusions;
 mod holding;
 pub mod io;
 mod land;
+mod leaving;
 pub mod message;
 pub mod offers;
 pub mod registry;
@@ -24,6 +25,7 @@ mod unsent;
 mod unwritten;
 mod wiring;
 
+pub use leaving::WaitsFor;
 pub use message::{Message, MessageError};
 
 use crate::agent::{Agent, Config as CrawlConfig};
@@ -131,8 +133,8 @@ pub struct Peer<K> {
     /// The parts were told what the others found on disk.
     begun: bool,
     description: view::Description,
-    leaving: bool,
-    goodbye: bool,
+    /// What is waited for, by who leaves.
+    leaving: Option<WaitsFor>,
     /// The activity of all crawls when it said last, before that, how they stand here.
     last_word: Option<u64>,
     now: Instant,
@@ -220,8 +222,7 @@ impl<K: Keys + Clone> Peer<K> {
             offered: BTreeMap::new(),
             links_received: 0,
             commits: VecDeque::new(),
-            leaving: false,
-            goodbye: false,
+            leaving: None,
             last_word: None,
             now,
             outbox: Vec::new(),

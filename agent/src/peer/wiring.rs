@@ -79,13 +79,6 @@ impl<K: Keys + Clone> Peer<K> {
         self.tell_exclusions(exclusion::sync::Input::PeerDown(peer));
     }
 
-    pub(super) fn leave(&mut self) {
-        self.leaving = true;
-        self.description.leaving = true;
-        self.tell_view(view::Input::Describe(self.description.clone()));
-        self.tell_claims(claim::Input::Leave);
-    }
-
     pub(super) fn persisted(&mut self, ticket: Ticket, done: bool) {
         match self.writes.remove(&ticket) {
             Some(Owner::View(inner)) => self.tell_view(match done {
@@ -386,32 +379,11 @@ impl<K: Keys + Clone> Peer<K> {
         if !granted.is_empty() {
             self.tell_crawl(crawl::Input::Granted(granted));
         }
-        if self.leaving && !self.goodbye && self.may_go() {
-            self.goodbye = true;
-            self.tell_view(view::Input::Leave);
-        }
+        self.leave_step();
     }
 
     /// Whether no other member lives.
     pub(super) fn is_alone(&self) -> bool {
         self.seen.members().all(|(peer, _)| *peer == self.own || !self.seen.is_live(peer))
-    }
-
-    /// Who leaves has given all its slots away, its links are with those that hold theirs, and the others can go on without it.
-    fn may_go(&mut self) -> bool {
-        let alone = self.is_alone();
-        let ready = self.crawl.rights().claims.left()
-            && (alone || self.links.behind() == 0)
-            && self.view.can_be_spared(self.now);
-        // What was in flight when the slots went may have been counted since.
-        let activity = self.crawl.crawls().map(|view| view.activity).fold(0, u64::wrapping_add);
-        if ready && self.last_word.replace(activity) != Some(activity) {
-            self.report();
-        }
-        let told = alone || self.census.registry.is_told();
-        if ready && !told {
-            self.census.registry.hurry(self.now);
-        }
-        ready && told
     }
 }

@@ -130,13 +130,13 @@ impl<K: Keys> State<K> {
                 None => {
                     release.since = Some(now);
                     release.confirmed.clear();
-                    let after = if blank { again } else { keep + again };
+                    let after = if blank { again } else { keep };
                     return self.step_release(slot, now + after);
                 }
             }
         }
         if let Some(since) = release.since.filter(|since| now.since(*since) < keep) {
-            return self.step_release(slot, since + keep + again);
+            return self.step_release(slot, since + keep);
         }
         let missing = keepers.into_iter().filter(|peer| !release.confirmed.contains(peer));
         let missing: Vec<PeerKey> = missing.collect();

@@ -48,3 +48,11 @@ fn an_offer_does_not_lift_who_made_it() {
 fn who_promised_serves_whom_it_promised() {
     holds(5..6);
 }
+
+/// The store of the scenario kept its own of two values of one version: one that others saw, and that was lost here unsynced, and
+/// the one that was written in its place. Values have to be ordered wholly, as those of the real store are.
+#[test]
+fn a_version_that_is_written_twice_is_the_same_everywhere() {
+    holds(596..597);
+    holds(959..960);
+}

@@ -275,8 +275,14 @@ impl Check<Machine> for AllWhole {
                 if !whole || items != union {
                     let lacks: Vec<_> =
                         union.iter().filter(|(k, v)| items.get(k) != Some(v)).map(|(k, _)| k).collect();
-                    let what =
-                        format!("{id}'s copy of slot {number} is whole: {whole}, lacks {lacks:?}; {seat}");
+                    let with: Vec<NodeId> = view
+                        .machines()
+                        .filter(|m| lacks.iter().any(|key| has(view, m.id, key, &union[*key])))
+                        .map(|m| m.id)
+                        .collect();
+                    let what = format!(
+                        "{id}'s copy of slot {number} is whole: {whole}, lacks {lacks:?}, which {with:?} have; {seat}"
+                    );
                     return Err(Broken::new(what, [id]));
                 }
             }

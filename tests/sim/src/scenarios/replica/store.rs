@@ -44,7 +44,8 @@ impl Value {
                 Value::Versioned { version, by, body },
                 Value::Versioned { version: version_2, by: by_2, body: body_2 },
             ) => {
-                if (version_2, by_2) > (version, by) {
+                // A version that was seen by others and lost here before it was synced is written a second time.
+                if (version_2, by_2, &body_2) > (version, by, &body) {
                     Value::Versioned { version: version_2, by: by_2, body: body_2 }
                 } else {
                     Value::Versioned { version, by, body }
