@@ -2,7 +2,7 @@
 
 use super::Peer;
 use anthill_protocol::peer::Keys;
-use anthill_protocol::{claim, view};
+use anthill_protocol::{claim, registry, view};
 use std::fmt;
 
 /// What a peer that leaves waits for.
@@ -78,7 +78,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.report();
         }
         if !alone && !self.census.registry.is_told() {
-            self.census.registry.hurry(self.now);
+            self.tell_registry(registry::Input::Hurry);
             return Some(WaitsFor::Word);
         }
         None

@@ -67,6 +67,10 @@ pub enum Input<I, S> {
     PeerDown(PeerKey),
     /// Whose words are kept first, and whose count.
     Standing(S),
+    /// What was said here is to be known to another now, because this peer goes. Said again until [`State::is_told`].
+    ///
+    /// [`State::is_told`]: super::State::is_told
+    Hurry,
 }
 
 /// What it asks for.

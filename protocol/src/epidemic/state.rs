@@ -23,6 +23,8 @@ const MAX_NEWS: usize = 1_000;
 const MAX_SAID: usize = 64;
 /// Messages gossiped at once; the rest follow after [`Config::gossip_delay`].
 const NEWS_AT_ONCE: usize = 4;
+/// From one peer that is told in a hurry to the next.
+const HURRY: Duration = Duration::from_millis(500);
 /// Items refused lately, which are not asked for again until the next [`Config::collect_every`] or change of standing.
 const MAX_UNWANTED: usize = 4_096;
 /// What a question costs at least, in bytes of answer: finding that there is nothing to say is work too.
@@ -45,6 +47,8 @@ pub struct State<B: Book, K> {
     said: VecDeque<(Instant, ItemKey)>,
     pub(crate) pull: Option<Pull>,
     pub(crate) compare_at: Instant,
+    /// When the next one may be told in a hurry.
+    hurry_at: Instant,
     collect_at: Instant,
     /// Who knows something this peer does not.
     ahead: Option<PeerKey>,
@@ -81,6 +85,7 @@ impl<B: Book, K: Keys> State<B, K> {
         }
         State {
             compare_at: now + jitter(&mut rng, config.period),
+            hurry_at: now,
             collect_at: now + config.collect_every,
             served: Budget::new(config.serve_each, config.serve_all),
             heard: Budget::new(config.news_each, config.news_all),
@@ -139,6 +144,7 @@ impl<B: Book, K: Keys> State<B, K> {
                     self.give_up(now);
                 }
             }
+            Input::Hurry => self.hurry(now, out),
             Input::Standing(standing) => {
                 self.unwanted.clear();
                 let gone = self.book.set_standing(standing);
@@ -160,9 +166,21 @@ impl<B: Book, K: Keys> State<B, K> {
         self.news.is_empty() && self.unshared.is_empty()
     }
 
-    /// Compares with another soon: what was gossiped may have been lost.
-    pub fn hurry(&mut self, now: Instant) {
-        self.compare_at = self.compare_at.min(now + self.config.pause);
+    /// Tells one what was said here, and asks it at once whether it knows: gossip may be lost, and comparison is not due for long.
+    fn hurry(&mut self, now: Instant, out: &mut Vec<EffectOf<B>>) {
+        if !self.news.is_empty() {
+            self.gossip(now, out);
+        }
+        if self.pull.is_some() || self.unshared.is_empty() || now < self.hurry_at {
+            return;
+        }
+        let Some(peer) = pick(&mut self.rng, &self.peers) else { return };
+        let keys: Vec<ItemKey> = self.unshared.iter().copied().collect();
+        self.tell(now, peer, &keys, out);
+        self.ahead = Some(peer);
+        self.compare(now, out);
+        self.hurry_at = now + HURRY;
+        self.compare_at = self.compare_at.min(self.hurry_at);
     }
 
     /// When [`Input::Tick`] is wanted, and why.

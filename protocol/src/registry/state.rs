@@ -116,11 +116,6 @@ impl<K: Keys + Clone> State<K> {
         self.spread.is_told()
     }
 
-    /// Compares with another soon.
-    pub fn hurry(&mut self, now: Instant) {
-        self.spread.hurry(now);
-    }
-
     /// When it wants to be called, and why.
     pub fn deadline(&self) -> Option<(Instant, Reason)> {
         let spread = self.spread.deadline().map(|(at, reason)| (at, Reason::Spread(reason)));
@@ -150,6 +145,7 @@ impl<K: Keys + Clone> State<K> {
             Input::Members { live, away } => (self.live, self.away) = (live, away),
             Input::Begin(request, spec) => self.begin(now, request, spec, out),
             Input::End(crawl, why) => self.end(now, crawl, why, out),
+            Input::Hurry => self.spread(now, epidemic::Input::Hurry, out),
             Input::Want(tag, from) => self.want(now, tag, from, out),
             Input::Reports { incarnation, knows, reports } => {
                 for report in reports {

@@ -137,3 +137,25 @@ fn what_was_said_before_a_crash_never_takes_the_place_of_what_is_said_after_it()
     }
     assert_eq!(again.totals(&crawl).counts.fetched, 4);
 }
+
+#[test]
+fn who_goes_has_told_another_within_an_exchange() {
+    let (mut one, crawl, _) = begun();
+    let mut two = state(2, Vec::new());
+    handle(&mut one, NOW, Input::PeerUp(key(2)));
+    handle(&mut two, NOW, Input::PeerUp(key(1)));
+    handle(&mut one, NOW, reports(crawl, 5, None));
+    assert!(!one.is_told());
+    let mut on_the_way: Vec<(u64, Effect)> =
+        handle(&mut one, NOW, Input::Hurry).into_iter().map(|effect| (1, effect)).collect();
+    assert!(on_the_way.iter().any(|(_, effect)| matches!(effect, Effect::Broadcast(_))), "and all others");
+    while let Some((from, effect)) = (!on_the_way.is_empty()).then(|| on_the_way.remove(0)) {
+        let Effect::Send(_, message) = effect else { continue };
+        let (of, to) = if from == 1 { (2, &mut two) } else { (1, &mut one) };
+        let answers = handle(to, NOW, Input::Received(key(from), message));
+        on_the_way.extend(answers.into_iter().map(|effect| (of, effect)));
+    }
+    assert!(one.is_told());
+    assert_eq!(two.totals(&crawl).counts.fetched, 5);
+    assert_eq!(handle(&mut one, NOW, Input::Hurry), [], "there is nothing left to tell");
+}
