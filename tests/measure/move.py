@@ -57,7 +57,7 @@ count, size = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((2, 4),
 room = folder()
 others = generated(room, 200, 40000)
 big, urls = site(room, size)
-swarm = Swarm(room, [big, others], count, ["--host-delay", f"{1000 * DELAY:.0f}ms", "--ip-delay", "0s"])
+swarm = Swarm(room, [big, others], count, ["--host-delay", f"{int(1000 * DELAY)}ms", "--ip-delay", "0s"])
 say("settled after %.0f s, held %s" % swarm.settle())
 for begin in range(0, len(urls), 50000):
     swarm.peers[0].post("crawl", {"seeds": urls[begin:begin + 50000], "scope": "any"})
@@ -89,6 +89,6 @@ for _ in range(2):
     say(f"it came back: held by it after {took:.1f} s; the site was asked for nothing for {silence(asked(big), back):.1f} s")
     swarm.settle()
     say(f"fetched meanwhile of the other sites: {swarm.progress(0)['fetched'] - fetched}")
-polite(others, 1000 * DELAY, 0)
+polite(others, int(1000 * DELAY), 0)
 say("fetched again", sum(n - 1 for web in (big, others) for n in pages(web.requests()).values()))
 say("ended", swarm.stop())

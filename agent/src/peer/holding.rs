@@ -100,7 +100,6 @@ impl<K: Keys + Clone> Peer<K> {
         let before = state.held.replace(token);
         (state.part, state.durable) = (None, 0);
         if before.is_none() {
-            state.whole.clear();
             state.learners.clear();
         }
         self.reroute(slot);

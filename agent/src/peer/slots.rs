@@ -31,8 +31,6 @@ pub(super) struct State {
     pub position: Option<Position>,
     /// Who is to have a copy, and does not count as a keeper yet.
     pub learners: BTreeSet<PeerKey>,
-    /// Who has a whole copy.
-    pub whole: BTreeSet<PeerKey>,
     /// Permits whose pages are not written yet.
     pub flights: u32,
     /// Handing over: by this token.

@@ -204,12 +204,7 @@ impl<K: Keys + Clone> Peer<K> {
                     self.tell_links(links::Input::Durable { slot, token, seq });
                 }
                 replica::Effect::CaughtUp(slot, token) => self.caught_up(slot, token),
-                replica::Effect::Whole(slot, peer) => {
-                    let whole = &mut self.slots.of(slot).whole;
-                    whole.insert(peer);
-                    let whole = whole.clone();
-                    self.tell_claims(claim::Input::Whole(slot, whole));
-                }
+                replica::Effect::Whole(slot, peer) => self.tell_claims(claim::Input::Whole(slot, peer)),
                 replica::Effect::MemberFull(slot, peer) => {
                     self.outbox.push(Effect::MemberFull(slot, peer));
                 }

@@ -153,8 +153,6 @@ impl<K: Keys> State<K> {
         let root = Root::of(&token, number);
         self.mint(now, Mint { claim, base: None, root, how: How::Forced });
         if let Some(place) = self.places.get_mut(&slot) {
-            // Another line: what others have of the one before is compared first.
-            place.whole.clear();
             // Whom it was to catch up with is lost, or may come back and say what it has.
             place.lead.iter_mut().for_each(|lead| lead.from = None);
         }

@@ -9,7 +9,6 @@ use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::replica::Position;
 use crate::view::View;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,8 +100,8 @@ pub enum Input {
     CaughtUp(Slot),
     /// Somebody speaks of a slot by this token. Nobody is believed for more than a question.
     Later(Slot, Token),
-    /// These peers have a whole copy.
-    Whole(Slot, BTreeSet<PeerKey>),
+    /// A peer that was to have a copy ([`Effect::Copy`]) has a whole one.
+    Whole(Slot, PeerKey),
     /// No permit is left there: the last has ended, or its time has passed.
     Drained(Vec<Slot>),
     /// The operator gives a slot to a member of its set. It comes back when the view still says so.

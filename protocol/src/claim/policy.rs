@@ -23,6 +23,11 @@ impl<K: Keys> State<K> {
     pub(super) fn see(&mut self, now: Instant, view: Arc<View>) {
         for slot in self.config.slots.clone() {
             let should = view.should_hold(slot, self.config.replicas);
+            if let Some(place) = self.places.get_mut(&slot).filter(|place| !place.copying.is_empty()) {
+                // Copies for who is no member are not made any more, and asked for anew when it comes back.
+                place.copying.retain(|peer| view.member(peer).is_some());
+                place.whole.retain(|peer| view.member(peer).is_some());
+            }
             let place = self.places.get(&slot);
             let look = match place {
                 None => should == Some(self.me),
@@ -44,6 +49,8 @@ impl<K: Keys> State<K> {
                 self.plan(slot, now);
             } else if let Some(place) = self.places.get_mut(&slot) {
                 (place.orphan_since, place.wish) = (None, None);
+                place.copying.clear();
+                place.whole.clear();
             }
         }
         let (primary, since) = self.primary;
@@ -231,6 +238,7 @@ impl<K: Keys> State<K> {
         let missing: Vec<PeerKey> =
             desired.iter().copied().filter(|peer| !keeps(peer) && *peer != me).collect();
         place.copying.retain(|peer| missing.contains(peer));
+        place.whole.retain(|peer| missing.contains(peer));
         let mut copying = Vec::new();
         for &to in missing.iter().filter(|peer| view.is_live(peer)) {
             if !place.whole.contains(&to) && place.copying.insert(to) {

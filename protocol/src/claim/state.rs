@@ -193,8 +193,13 @@ impl<K: Keys> State<K> {
                 self.known(slot, |place| place.lead.iter_mut().for_each(|lead| lead.from = None));
             }
             Input::Later(slot, token) => self.later(now, slot, token),
-            Input::Whole(slot, peers) => {
-                self.known(slot, |place| place.whole = peers);
+            Input::Whole(slot, peer) => {
+                self.known(slot, |place| {
+                    // Who is not wanted any more may delete it.
+                    if place.copying.contains(&peer) {
+                        place.whole.insert(peer);
+                    }
+                });
                 self.plan(slot, now);
             }
             Input::Drained(slots) => slots.into_iter().for_each(|slot| self.drained(now, slot, out)),

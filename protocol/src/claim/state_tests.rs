@@ -14,6 +14,8 @@ struct Swarm {
     groups: Vec<Vec<PeerKey>>,
     inbox: VecDeque<(PeerKey, Input)>,
     bytes: usize,
+    /// Copies that were asked for.
+    copied: Vec<(Slot, PeerKey)>,
 }
 
 impl Swarm {
@@ -21,8 +23,14 @@ impl Swarm {
     fn of(groups: &[u64], slots: impl Iterator<Item = Slot>) -> Swarm {
         let now = Instant::from_unix_s(1_700_000_000);
         let config = Config { slots: slots.collect(), ..Config::default() };
-        let mut swarm =
-            Swarm { now, peers: BTreeMap::new(), groups: Vec::new(), inbox: VecDeque::new(), bytes: 0 };
+        let mut swarm = Swarm {
+            now,
+            peers: BTreeMap::new(),
+            groups: Vec::new(),
+            inbox: VecDeque::new(),
+            bytes: 0,
+            copied: Vec::new(),
+        };
         let mut numbers = 0..;
         for &size in groups {
             let group: Vec<_> = numbers.by_ref().take(size as usize).collect();
@@ -114,9 +122,9 @@ impl Swarm {
                     self.inbox.extend(others.map(|o| (*o, Input::Received(to, message.clone()))));
                 }
                 Effect::Persist(_, ticket) => self.inbox.push_back((to, Input::Persisted(ticket))),
-                Effect::Copy { slot, .. } => {
-                    let all = self.peers.keys().copied().collect();
-                    self.inbox.push_back((to, Input::Whole(slot, all)));
+                Effect::Copy { slot, to: copy } => {
+                    self.copied.push((slot, copy));
+                    self.inbox.push_back((to, Input::Whole(slot, copy)));
                 }
                 Effect::Drain(slot) => self.inbox.push_back((to, Input::Drained(vec![slot]))),
                 Effect::Misbehaved(peer, fault) => panic!("{to} says {peer} misbehaved: {fault}"),
@@ -144,6 +152,43 @@ fn every_slot_comes_to_who_should_hold_it_and_renewals_cost_little() {
     assert!(per_s < 16_384, "{per_s} bytes a second for all peers and slots");
     for slot in Slot::all() {
         assert_eq!(swarm.able(slot).len(), 1, "{slot:?}");
+    }
+}
+
+/// It may have deleted its copy since.
+#[test]
+fn who_was_left_out_of_a_set_gets_a_copy_anew_before_it_is_taken_in_again() {
+    let slots: Vec<Slot> = Slot::all().take(16).collect();
+    let mut swarm = Swarm::of(&[3], slots.iter().copied());
+    swarm.run(Duration::from_secs(90));
+    swarm.assert_settled();
+    let all = swarm.groups[0].clone();
+    let (out, others) = (all[2], all[..2].to_vec());
+    // Slots of others in whose sets it is, and who holds them.
+    let kept = |swarm: &Swarm| -> BTreeSet<(Slot, PeerKey)> {
+        let of = |peer: &PeerKey| {
+            let state = &swarm.peers[peer];
+            let keeps = |slot: &&Slot| state.claim(**slot).is_some_and(|(mint, _)| mint.claim.keeps(&out));
+            let held = slots.iter().filter(|slot| state.holds(**slot)).filter(keeps);
+            held.map(|slot| (*slot, *peer)).collect::<Vec<_>>()
+        };
+        others.iter().flat_map(of).collect()
+    };
+    let before = kept(&swarm);
+    let away = swarm.peers.remove(&out).expect("it");
+    swarm.groups = vec![others.clone()];
+    swarm.show();
+    swarm.run(Duration::from_secs(60));
+    assert!(kept(&swarm).is_empty());
+    swarm.copied.clear();
+    swarm.peers.insert(out, away);
+    swarm.groups = vec![all];
+    swarm.show();
+    swarm.run(Duration::from_secs(60));
+    let again: Vec<Slot> = kept(&swarm).intersection(&before).map(|(slot, _)| *slot).collect();
+    assert!(!again.is_empty());
+    for slot in again {
+        assert!(swarm.copied.contains(&(slot, out)), "{slot:?} of {:?}", swarm.copied);
     }
 }
 

@@ -114,9 +114,7 @@ impl<K: Keys> State<K> {
         let lead = place.lead.take();
         // Copies are asked for by each claim anew; who had one of an earlier time may have deleted it since.
         place.copying.clear();
-        if lead.is_none() {
-            place.whole.clear();
-        }
+        place.whole.clear();
         let before = lead.as_ref().filter(|lead| lead.drain.is_none() && lead.from.is_none()).and_then(
             |lead| match (lead.established, place.record.known()) {
                 (true, Some(known)) => Some((known.claim.token, lead.protected_until(known, &self.config)?)),

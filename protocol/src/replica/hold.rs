@@ -10,7 +10,9 @@ use super::state::{State, Timer};
 use crate::claim::{Claim, Token};
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
+use crate::view::View;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Slots whose digests are read at once to be compared.
 const COMPARED_AT_ONCE: usize = 16;
@@ -32,7 +34,11 @@ impl<K: Keys> State<K> {
         let copy = self.copy(slot);
         // Changes sent by an earlier token of ours are ours still: a store's numbers do not depend on tokens.
         let (copies, mut followers) = match std::mem::replace(&mut copy.role, Role::None) {
-            Role::Holder(held) => (held.copies, held.followers),
+            // Who has become a member is no copy beside them any more.
+            Role::Holder(mut held) => {
+                held.copies.retain(|peer| !claim.keeps(peer));
+                (held.copies, held.followers)
+            }
             _ => (BTreeSet::new(), BTreeMap::new()),
         };
         for (peer, follower) in &mut followers {
@@ -138,6 +144,20 @@ impl<K: Keys> State<K> {
             self.ask_unless_streaming(slot, peer);
             self.check_whole(slot, peer);
         }
+    }
+
+    /// Who is no member of the swarm any more is to have no copy.
+    pub(super) fn see(&mut self, view: Arc<View>) {
+        let mut fewer: Vec<(Slot, Vec<PeerKey>)> = Vec::new();
+        for (slot, copy) in &self.copies {
+            let Role::Holder(held) = &copy.role else { continue };
+            if held.copies.iter().any(|peer| view.member(peer).is_none()) {
+                let stay = held.copies.iter().copied().filter(|peer| view.member(peer).is_some());
+                fewer.push((*slot, stay.collect()));
+            }
+        }
+        fewer.into_iter().for_each(|(slot, stay)| self.copy_to(slot, stay));
+        self.view = Some(view);
     }
 
     pub(super) fn check_whole(&mut self, slot: Slot, peer: PeerKey) {

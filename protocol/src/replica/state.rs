@@ -138,7 +138,7 @@ impl<K: Keys> State<K> {
             }
             Input::PeerUp(peer) => self.peer_up(peer),
             Input::PeerDown(peer) => self.peer_down(peer),
-            Input::View(view) => self.view = Some(view),
+            Input::View(view) => self.see(view),
             Input::Holding(claim, from) => self.hold(claim, from),
             Input::Member(claim) => self.follow(claim, false),
             Input::Learn(claim) => self.follow(claim, true),

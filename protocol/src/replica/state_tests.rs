@@ -110,12 +110,8 @@ impl Net {
             State::new(config.clone(), Keyring::numbered(n), rng, START, [])
         };
         let peers: BTreeMap<_, _> = (1..=count).map(|n| (peer(n), (state(n), Store::default()))).collect();
-        let seen = |p: &PeerKey| {
-            let record = Arc::new(MemberRecord::first(*p, Vec::new(), true, 64, Instant::ZERO));
-            (*p, Seen { record, status: Status::Alive })
-        };
-        let view = Arc::new(View::of(peers.keys().map(seen).collect(), true, true));
         let names: Vec<PeerKey> = peers.keys().copied().collect();
+        let view = Net::view(&names);
         let mut net = Net { now: START, peers, said: Vec::new(), bytes: 0, messages: 0 };
         for one in &names {
             net.tell_key(*one, Input::View(view.clone()));
@@ -124,6 +120,15 @@ impl Net {
             }
         }
         net
+    }
+
+    /// The view in which these live.
+    fn view(peers: &[PeerKey]) -> Arc<View> {
+        let seen = |p: &PeerKey| {
+            let record = Arc::new(MemberRecord::first(*p, Vec::new(), true, 64, Instant::ZERO));
+            (*p, Seen { record, status: Status::Alive })
+        };
+        Arc::new(View::of(peers.iter().map(seen).collect(), true, true))
     }
 
     /// When a peer looks at letting go of its copy next.
@@ -290,6 +295,35 @@ fn of_three_one_may_be_slow_or_full() {
     net.run(60);
     assert_eq!(net.items(3), 5, "nothing is dropped");
     assert_eq!(net.peers[&peer(1)].0.debt(), Debt::default());
+}
+
+#[test]
+fn who_became_a_member_and_was_left_out_is_owed_nothing() {
+    let mut net = Net::of(3);
+    let alone = claim(1, 1, &[1]);
+    net.tell(1, Input::Holding(alone.clone(), None));
+    net.tell(1, Input::Copy(slot(), vec![peer(2), peer(3)]));
+    (2..4).for_each(|n| net.tell(n, Input::Learn(alone.clone())));
+    net.write(1, 0..5, 10);
+    net.run(5);
+    assert!(net.has(|effect| *effect == Effect::Whole(slot(), peer(3))));
+    net.claim(&claim(2, 1, &[1, 2, 3]));
+    net.run(5);
+    net.claim(&claim(3, 1, &[1, 2]));
+    net.run(5);
+    assert_eq!(net.peers[&peer(1)].0.debt(), Debt::default());
+}
+
+#[test]
+fn who_was_to_have_a_copy_and_is_gone_is_owed_nothing() {
+    let mut net = Net::of(3);
+    net.tell(1, Input::Holding(claim(1, 1, &[1]), None));
+    net.tell(1, Input::Copy(slot(), vec![peer(2), peer(3)]));
+    net.write(1, 0..5, 10);
+    net.run(5);
+    assert_eq!(net.peers[&peer(1)].0.debt().copies, 2);
+    net.tell(1, Input::View(Net::view(&[peer(1), peer(2)])));
+    assert_eq!(net.peers[&peer(1)].0.debt().copies, 1);
 }
 
 #[test]

@@ -43,7 +43,6 @@ pub struct Peer {
     pub(super) draining: Vec<Slot>,
     later: BTreeMap<Instant, Vec<Input>>,
     copies: BTreeMap<Instant, Vec<(Slot, PeerKey)>>,
-    whole: BTreeMap<Slot, BTreeSet<PeerKey>>,
     /// The renewals sent, and when each member's answer came, by which claim: for a planted bug.
     renewals: BTreeMap<u64, Vec<Run>>,
     pub(super) answered: BTreeMap<(Slot, PeerKey), (u64, Instant)>,
@@ -244,7 +243,6 @@ impl Node for Peer {
             draining: Vec::new(),
             later: BTreeMap::new(),
             copies: BTreeMap::new(),
-            whole: BTreeMap::new(),
             renewals: BTreeMap::new(),
             answered: BTreeMap::new(),
             dice: Dice::new(seed, "peer"),
@@ -294,10 +292,7 @@ impl Node for Peer {
         }
         while let Some(entry) = self.copies.first_entry().filter(|entry| *entry.key() <= now) {
             for (slot, peer) in entry.remove() {
-                let whole = self.whole.entry(slot).or_default();
-                whole.insert(peer);
-                let whole = whole.clone();
-                self.feed(ctx, Input::Whole(slot, whole));
+                self.feed(ctx, Input::Whole(slot, peer));
             }
         }
         if self.work_at <= now {

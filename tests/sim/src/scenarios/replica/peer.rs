@@ -254,6 +254,12 @@ impl Peer {
                 (self.members, self.writes) = (members, writes);
                 let view = super::registrar::view_of(self.members.iter().copied());
                 self.handle(ctx, Input::View(Arc::new(view)));
+                // Copies for who comes back are asked for anew, as claims do.
+                let copies = self.told.values().filter(|told| told.claim.holder == self.key());
+                let copies: Vec<_> = copies.map(|told| (told.claim.slot, told.learners.clone())).collect();
+                for (slot, learners) in copies {
+                    self.handle(ctx, Input::Copy(slot, learners));
+                }
                 let others = self.members.iter().filter_map(|peer| self.nodes.get(peer)).copied();
                 for node in others.collect::<Vec<_>>() {
                     if node != self.id && !self.up.contains(&node) {
