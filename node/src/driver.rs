@@ -50,6 +50,8 @@ pub enum PauseSource {
     Disk,
     /// Too many links wait for other peers.
     Links,
+    /// The index is far behind.
+    Index,
     /// Another process speaks with this peer's key.
     Twin,
     /// No contact is set for the public web, or somebody asked.

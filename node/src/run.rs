@@ -20,6 +20,7 @@ use crate::worker::copies::Unsynced;
 use crate::worker::fetch::Fetching;
 use crate::worker::index::{IndexThread, ToIndexer, UNFINISHED};
 use crate::worker::make::{MakeThread, Workshop};
+use crate::worker::pass::{INDEX_QUEUE, ToIndex};
 use crate::worker::write::{ToWriter, WriteThread};
 use anthill_agent::io::Input;
 use anthill_crawler::canon::Rules;
@@ -40,8 +41,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 
-/// Documents on their way to the index: then the writer waits.
-const INDEX_QUEUE: usize = 512;
 /// How long what is in flight may take to end when the process is told to.
 const DRAIN: Duration = Duration::from_secs(3);
 /// What is excluded is known after the driver's first turn at last: nobody is answered before.
@@ -200,7 +199,7 @@ async fn start(
         writer,
         inbox: writer_out,
         driver: driver_in.clone(),
-        indexer: indexer_in.clone(),
+        index: ToIndex::new(indexer_in.clone(), Arc::clone(&shared), driver_in.clone()),
         shared: Arc::clone(&shared),
         unsynced,
         canon: workshop.canon.clone(),
@@ -416,7 +415,7 @@ fn open_index(
         since: Instant::now(),
     };
     let begun = Instant::now();
-    let count = if rebuild { thread.rebuild()? } else { thread.catch_up()? };
+    let count = if rebuild { thread.rebuild()? } else { thread.begin()? };
     if count > 0 {
         tracing::info!(
             documents = count,

@@ -35,6 +35,10 @@ pub struct Shared {
     pub idle: AtomicBool,
     /// Sequence of the last change that the index has on disk.
     pub index_sequence: AtomicU64,
+    /// Sequence of the last change that the index has followed; the greatest number while it cannot be written.
+    pub index_followed: AtomicU64,
+    /// Whether the index was not told of all changes: it reads them from the store, and takes this back.
+    pub index_behind: AtomicBool,
     /// Links that are durable with the peers that hold where they lead, since the start.
     pub links_sent: AtomicU64,
     /// Links that were not sent since the start, because their holders had them lately.

@@ -35,7 +35,10 @@ def holder(peers):
     """Who says itself that it holds the site."""
     for peer in peers:
         status = peer.status()
-        told = peer.get(f"site/{SITE}", 60) if status else {}
+        try:
+            told = peer.get(f"site/{SITE}", 60) if status else {}
+        except OSError:
+            continue  # nothing is known of it there yet
         if status and told.get("holder") == status["peer_id"]:
             return peer, told
     return None, None
@@ -44,11 +47,8 @@ def holder(peers):
 def until_held(peer, patience=240):
     begun = time.time()
     while time.time() - begun < patience:
-        try:
-            if holder([peer])[0]:
-                return time.time() - begun
-        except OSError:
-            pass  # nothing is known of it there yet
+        if holder([peer])[0]:
+            return time.time() - begun
         time.sleep(0.2)
     return float("inf")
 

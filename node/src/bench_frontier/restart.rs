@@ -12,6 +12,7 @@ use crate::store::write::Writer;
 use crate::swarm::{Outset, Planner, Signer};
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::ToFetcher;
+use crate::worker::pass::ToIndex;
 use crate::worker::write::{ToWriter, WriteThread};
 use anthill_agent::io::Input;
 use anthill_dht::Identity;
@@ -95,8 +96,8 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
         writer,
         inbox: writer_out,
         driver: driver_in.clone(),
-        indexer: indexer_in,
-        shared,
+        index: ToIndex::new(indexer_in, Arc::clone(&shared), driver_in.clone()),
+        shared: Arc::clone(&shared),
         unsynced,
         canon: setup::canon(settings),
     };

@@ -92,6 +92,17 @@ pub enum IndexOp {
     },
 }
 
+impl IndexOp {
+    /// Its sequence.
+    pub fn sequence(&self) -> u64 {
+        match self {
+            IndexOp::Put { sequence, .. }
+            | IndexOp::Remove { sequence, .. }
+            | IndexOp::Read { sequence, .. } => *sequence,
+        }
+    }
+}
+
 /// What a batch brought about.
 #[derive(Debug, Default)]
 pub struct Written {

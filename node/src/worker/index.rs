@@ -1,5 +1,5 @@
 //! The indexing thread: follows the store's changes in order, commits now and then, and lets the store forget what
-//! the index has on disk. What it missed when the process ended, it replays from the store at the next start.
+//! the index has on disk. What it missed when the process ended, or was not told because there was too much, it reads from the store.
 
 use crate::metrics::Metrics;
 use crate::shared::Shared;
@@ -31,8 +31,12 @@ const RETRY: Duration = Duration::from_secs(5);
 pub const UNFINISHED: u64 = 0;
 /// Pages refreshed between two looks at the inbox.
 const REFRESH_BATCH: usize = 64;
+/// Changes read from the store between two looks at the inbox.
+const FOLLOWED_BATCH: usize = 64;
+/// Changes followed before a peer that starts does anything else; the others meanwhile.
+const FOLLOWED_FIRST: usize = 4_096;
 
-/// What the indexing thread is asked. The channel is bounded: when it is full the writer waits.
+/// What the indexing thread is asked. The channel is bounded: what does not fit is read from the store.
 pub enum ToIndexer {
     /// Follow a change.
     Op(IndexOp),
@@ -85,24 +89,83 @@ impl IndexThread {
     ///
     /// # Errors
     /// The store cannot be read, or the index cannot be written.
-    pub fn catch_up(&mut self) -> anyhow::Result<u64> {
-        let store = Arc::clone(&self.store);
+    fn catch_up(&mut self) -> anyhow::Result<u64> {
         self.sequence = self.index.last_seq()?.unwrap_or(0);
+        let replayed = self.follow_store(usize::MAX)?;
+        if self.pending > 0 {
+            self.commit()?;
+        }
+        self.followed(self.sequence);
+        Ok(replayed as u64)
+    }
+
+    /// The same at the start of a process: when there is much to follow, only some of it, and the rest while it runs.
+    ///
+    /// # Errors
+    /// As [`IndexThread::catch_up`].
+    pub fn begin(&mut self) -> anyhow::Result<u64> {
+        self.sequence = self.index.last_seq()?.unwrap_or(0);
+        let replayed = self.follow_store(FOLLOWED_FIRST)?;
+        self.shared.index_behind.store(replayed == FOLLOWED_FIRST, Ordering::SeqCst);
+        if self.pending > 0 {
+            self.commit()?;
+        }
+        self.followed(self.sequence);
+        Ok(replayed as u64)
+    }
+
+    /// Follows at most so many changes that the store has after the last one followed; how many there were.
+    fn follow_store(&mut self, most: usize) -> anyhow::Result<usize> {
+        let store = Arc::clone(&self.store);
         let mut replayed = 0;
-        for change in store.changes_after(self.sequence) {
+        for change in store.changes_after(self.sequence).take(most) {
             let (sequence, change) = change?;
+            if self.pending == 0 {
+                self.since = Instant::now();
+            }
             self.replay(change, &store)?;
-            self.sequence = sequence;
+            self.followed(sequence);
             self.pending += 1;
             replayed += 1;
             if self.pending >= self.commit_changes.max(1) {
                 self.commit()?;
             }
         }
-        if self.pending > 0 {
-            self.commit()?;
-        }
         Ok(replayed)
+    }
+
+    fn followed(&mut self, sequence: u64) {
+        self.sequence = sequence;
+        self.shared.index_followed.store(sequence, Ordering::Relaxed);
+    }
+
+    fn is_behind(&self) -> bool {
+        self.writer.is_some() && self.shared.index_behind.load(Ordering::SeqCst)
+    }
+
+    /// Follows some of what this thread was not told. When there is no more it is told again; what came in between it reads first.
+    fn follow_more(&mut self) {
+        let begun = Instant::now();
+        let result = self.follow_store(FOLLOWED_BATCH).and_then(|count| {
+            if count > 0 {
+                self.indexing.observe(begun.elapsed().as_secs_f64() / count as f64);
+                self.metrics.pages_indexed.inc_by(count as u64);
+                return Ok(());
+            }
+            self.shared.index_behind.store(false, Ordering::SeqCst);
+            self.follow_store(usize::MAX).map(drop)
+        });
+        if let Err(error) = result {
+            self.fail(&error, "what is stored could not be indexed");
+        }
+    }
+
+    /// Follows all that is stored by now.
+    fn follow_all(&mut self) {
+        let upto = self.shared.totals().sequence;
+        while self.is_behind() && self.sequence < upto {
+            self.follow_more();
+        }
     }
 
     /// Fills an empty index from the store's documents.
@@ -130,7 +193,7 @@ impl IndexThread {
                 self.commit_at(UNFINISHED)?;
             }
         }
-        self.sequence = store.totals()?.sequence;
+        self.followed(store.totals()?.sequence);
         self.commit()?;
         Ok(count)
     }
@@ -157,22 +220,28 @@ impl IndexThread {
         loop {
             let wait = match (&self.writer, self.pending) {
                 (None, _) => self.retry_at.saturating_duration_since(Instant::now()),
+                _ if self.is_behind() => Duration::ZERO,
                 (_, 0) if refreshing => Duration::ZERO,
                 (_, 0) => REFRESH_QUIET,
                 _ => QUIET.min(self.commit_after.saturating_sub(self.since.elapsed())),
             };
             match self.inbox.recv_timeout(wait) {
+                // Nobody waits for it any more; the next process reads it from the store.
+                Ok(ToIndexer::Op(_)) if self.shared.ending.load(Ordering::Relaxed) => {}
                 Ok(ToIndexer::Op(op)) => {
                     self.follow(op);
-                    if self.pending >= self.commit_changes || self.since.elapsed() >= self.commit_after {
-                        self.commit_or_say();
-                    }
+                    self.commit_if_due();
                 }
                 Ok(ToIndexer::Commit(reply)) => {
+                    self.follow_all();
                     self.commit_or_say();
                     let _ = reply.send(());
                 }
                 Err(RecvTimeoutError::Timeout) if self.writer.is_none() => self.recover(),
+                Err(RecvTimeoutError::Timeout) if self.is_behind() => {
+                    self.follow_more();
+                    self.commit_if_due();
+                }
                 Err(RecvTimeoutError::Timeout) if self.pending == 0 => {
                     refreshing = self.refresh();
                     if !refreshing {
@@ -190,10 +259,16 @@ impl IndexThread {
         self.commit_or_say();
     }
 
+    fn commit_if_due(&mut self) {
+        if self.pending >= self.commit_changes
+            || self.pending > 0 && self.since.elapsed() >= self.commit_after
+        {
+            self.commit_or_say();
+        }
+    }
+
     fn follow(&mut self, op: IndexOp) {
-        let (IndexOp::Put { sequence, .. }
-        | IndexOp::Remove { sequence, .. }
-        | IndexOp::Read { sequence, .. }) = op;
+        let sequence = op.sequence();
         // Without a writer it stays in the store until there is one; and then it was read from there already.
         if self.writer.is_none() || sequence <= self.sequence {
             return;
@@ -218,7 +293,7 @@ impl IndexThread {
                 self.replay(Change::Put(id), &store)
             }
         };
-        self.sequence = sequence;
+        self.followed(sequence);
         self.indexing.observe(begun.elapsed().as_secs_f64());
         if let Err(error) = result {
             self.fail(&error, "a document could not be indexed");
@@ -234,6 +309,8 @@ impl IndexThread {
     fn fail(&mut self, error: &anyhow::Error, what: &str) {
         tracing::error!(%error, "{what}; what is missing is read from the store in {} s", RETRY.as_secs());
         self.writer = None;
+        // The crawl does not wait for what may take long to mend.
+        self.shared.index_followed.store(u64::MAX, Ordering::Relaxed);
         (self.pending, self.refreshed) = (0, 0);
         self.retry_at = Instant::now() + RETRY;
     }

@@ -5,4 +5,5 @@ pub mod copies;
 pub mod fetch;
 pub mod index;
 pub mod make;
+pub mod pass;
 pub mod write;

@@ -2,7 +2,7 @@
 //! answers the driver and passes documents on to the indexer.
 
 use super::copies::{Unsynced, Work};
-use super::index::ToIndexer;
+use super::pass::ToIndex;
 use crate::driver::{PauseSource, ToDriver};
 use crate::shared::Shared;
 use crate::store::value::StoredDocument;
@@ -26,6 +26,8 @@ const PACE: Duration = Duration::from_millis(2);
 const RETRY: Duration = Duration::from_secs(5);
 /// Whether the process is ending is looked at so often meanwhile.
 const RETRY_STEP: Duration = Duration::from_millis(100);
+/// How far the index is, is looked at so often while something waits for that.
+const INDEX_STEP: Duration = Duration::from_millis(5);
 /// Power loss may cost what was written in the last of these.
 pub(super) const SYNC_EVERY: Duration = Duration::from_secs(1);
 
@@ -76,7 +78,7 @@ pub struct WriteThread {
     /// Whom it answers.
     pub driver: Sender<ToDriver>,
     /// Who indexes.
-    pub indexer: Sender<ToIndexer>,
+    pub index: ToIndex,
     /// What everybody may look at.
     pub shared: Arc<Shared>,
     /// What waits for the log to be synced.
@@ -99,6 +101,7 @@ impl WriteThread {
             }
             let wait =
                 if dirty { self.unsynced.patience().saturating_sub(synced.elapsed()) } else { SYNC_EVERY };
+            let wait = if self.index.waits() { wait.min(INDEX_STEP) } else { wait };
             let first = match self.inbox.recv_timeout(wait) {
                 Ok(message) => Some(message),
                 Err(crossbeam_channel::RecvTimeoutError::Timeout) => None,
@@ -111,6 +114,7 @@ impl WriteThread {
                     break;
                 }
             }
+            self.index.release();
             if dirty && synced.elapsed() >= self.unsynced.patience() {
                 self.sync();
                 (synced, dirty) = (std::time::Instant::now(), false);
@@ -169,9 +173,7 @@ impl WriteThread {
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
         self.shared.links_suppressed.fetch_add(written.suppressed, Ordering::Relaxed);
         self.tell_numbers(written.numbered, written.logged);
-        for op in written.index {
-            let _ = self.indexer.send(ToIndexer::Op(op));
-        }
+        self.index.pass(written.index);
     }
 
     /// Tries until it works: what was promised is kept in memory meanwhile, and no new permits are given. Nothing if the
@@ -216,17 +218,8 @@ impl WriteThread {
         let Written { gained, admitted, next_due, index, numbered, logged, suppressed } = written;
         self.shared.links_suppressed.fetch_add(suppressed, Ordering::Relaxed);
         self.tell_numbers(numbered, logged);
-        for op in index {
-            // Blocks when the indexer is behind: then commits stay unanswered and the agent gives fewer permits.
-            let _ = self.indexer.send(ToIndexer::Op(op));
-        }
-        let _ = self.driver.send(ToDriver::Input(Input::Committed {
-            commits,
-            gained,
-            admitted,
-            next_due,
-            promoted,
-        }));
+        self.index.pass(index);
+        self.index.answer(Input::Committed { commits, gained, admitted, next_due, promoted });
     }
 
     fn serve(&mut self, message: ToWriter) {

@@ -125,3 +125,35 @@ fn an_index_that_follows_the_store_commits_on_its_way() {
     assert_eq!(bench.thread.catch_up().unwrap(), 7);
     assert_eq!((bench.documents(), bench.thread.sequence, bench.thread.pending), (7, 7, 0));
 }
+
+#[test]
+fn what_the_index_was_not_told_it_reads_in_order_and_is_told_again_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = bench(dir.path());
+    bench.store(0..3);
+    bench.follow();
+    bench.thread.shared.index_behind.store(true, Ordering::SeqCst);
+    bench.store(3..100);
+    bench.ops.clear();
+    while bench.thread.is_behind() {
+        bench.thread.follow_more();
+    }
+    assert_eq!(bench.thread.shared.index_followed.load(Ordering::Relaxed), 100);
+    bench.store(100..105);
+    bench.follow();
+    bench.thread.commit_or_say();
+    assert_eq!((bench.documents(), bench.thread.index.last_seq().unwrap()), (105, Some(105)));
+}
+
+#[test]
+fn a_peer_that_starts_far_behind_follows_the_rest_while_it_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = bench(dir.path());
+    bench.store(0..FOLLOWED_FIRST as u32 + 10);
+    assert_eq!(bench.thread.begin().unwrap(), FOLLOWED_FIRST as u64);
+    assert!(bench.thread.is_behind());
+    bench.thread.shared.set_totals(bench.writer.totals(), std::iter::empty());
+    bench.thread.follow_all();
+    bench.thread.commit_or_say();
+    assert_eq!(bench.documents(), FOLLOWED_FIRST as u64 + 10);
+}
