@@ -1,6 +1,7 @@
 //! A peer's life: everything is opened and started in order, runs, and is ended in the opposite order.
 
 use crate::api::{self, Auth, token::Token};
+use crate::background::{self, stand_back};
 use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
 use crate::lists::fetch::Getter;
@@ -156,7 +157,14 @@ async fn start(
     let (makers_in, makers_out) = unbounded();
     let (fetcher_in, fetcher_out) = tokio::sync::mpsc::unbounded_channel();
 
-    let (index, index_thread) = open_index(&settings, &store, indexer_out, &shared, &metrics)?;
+    // In a thread of its own: those that it starts have its priority.
+    let (index, index_thread) = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| {
+            stand_back(background::INDEXING);
+            open_index(&settings, &store, indexer_out, &shared, &metrics)
+        });
+        opening.join().unwrap_or_else(|broken| std::panic::resume_unwind(broken))
+    })?;
     let searcher = index.searcher();
 
     let resolver = setup::resolver(&settings);
@@ -205,7 +213,10 @@ async fn start(
         canon: workshop.canon.clone(),
     };
     let threads = Threads {
-        indexer: vital("index", move || index_thread.run())?,
+        indexer: vital("index", move || {
+            stand_back(background::INDEXING);
+            index_thread.run();
+        })?,
         writer: vital("write", move || write_thread.run())?,
         makers: make_threads(&settings, &workshop, &makers_out, &driver_in)?,
         driver: vital("driver", move || driver.run())?,
@@ -355,6 +366,7 @@ fn make_threads(
             let thread =
                 MakeThread { workshop: Arc::clone(workshop), inbox: inbox.clone(), driver: driver.clone() };
             spawn(&format!("make-{n}"), move || {
+                stand_back(background::MAKING);
                 if let Err(error) = thread.run() {
                     tracing::error!(%error, "a making thread ended");
                 }

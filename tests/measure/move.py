@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""move.py [URLS] [PEERS]: a site of so many URLs moves while the crawl goes on: its holder leaves in good order and comes back, twice. How long
-nobody asks the site for anything, and when who should hold it does."""
+"""move.py [URLS] [PEERS] [HOSTS]: a site of so many URLs moves while so many other hosts are crawled, 20 pages a second each at most: its
+holder leaves in good order and comes back, twice. How long nobody asks the site for anything, and when who should hold it does."""
 import sys, time
 from harness import *
 
@@ -53,9 +53,9 @@ def until_held(peer, patience=240):
     return float("inf")
 
 
-count, size = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((2, 4), (1, 100000)))
+size, count, hosts = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 100000), (2, 4), (3, 20)))
 room = folder()
-others = generated(room, 200, 40000)
+others = generated(room, hosts, 40000)
 big, urls = site(room, size)
 swarm = Swarm(room, [big, others], count, ["--host-delay", f"{int(1000 * DELAY)}ms", "--ip-delay", "0s"])
 say("settled after %.0f s, held %s" % swarm.settle())
