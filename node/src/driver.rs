@@ -52,6 +52,8 @@ pub enum PauseSource {
     Links,
     /// The index is far behind.
     Index,
+    /// It is a little behind, as always when there is more to fetch than can be indexed: nobody needs to be told.
+    Pace,
     /// Another process speaks with this peer's key.
     Twin,
     /// No contact is set for the public web, or somebody asked.
@@ -281,7 +283,8 @@ impl Driver {
             None if was => Input::Resume,
             None => return,
         };
-        self.shared.set_paused(reason);
+        let told = self.pauses.iter().find(|(source, _)| **source != PauseSource::Pace);
+        self.shared.set_paused(told.map(|(_, reason)| reason.clone()));
         self.crawl(input, outbox);
     }
 

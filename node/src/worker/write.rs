@@ -114,7 +114,7 @@ impl WriteThread {
                     break;
                 }
             }
-            self.index.release();
+            self.index.pace();
             if dirty && synced.elapsed() >= self.unsynced.patience() {
                 self.sync();
                 (synced, dirty) = (std::time::Instant::now(), false);
@@ -219,7 +219,8 @@ impl WriteThread {
         self.shared.links_suppressed.fetch_add(suppressed, Ordering::Relaxed);
         self.tell_numbers(numbered, logged);
         self.index.pass(index);
-        self.index.answer(Input::Committed { commits, gained, admitted, next_due, promoted });
+        let committed = Input::Committed { commits, gained, admitted, next_due, promoted };
+        let _ = self.driver.send(ToDriver::Input(committed));
     }
 
     fn serve(&mut self, message: ToWriter) {
