@@ -128,10 +128,7 @@ impl Swarm {
                     self.inbox.push_back((other, Input::Received(to, message)));
                 }
                 Effect::Persist(_, ticket) => self.inbox.push_back((to, Input::Persisted(ticket))),
-                Effect::Copy { slot, .. } => {
-                    let all = self.peers.keys().copied().collect();
-                    self.inbox.push_back((to, Input::Whole(slot, all)));
-                }
+                Effect::Copy { slot, to: copy } => self.inbox.push_back((to, Input::Whole(slot, copy))),
                 Effect::Drain(slot) => self.inbox.push_back((to, Input::Drained(vec![slot]))),
                 Effect::Held { claim, from: Some(_) } => {
                     self.inbox.push_back((to, Input::CaughtUp(claim.slot)));
