@@ -84,7 +84,9 @@ mod tests {
     use crossbeam_channel::{Receiver, bounded, unbounded};
 
     fn ops(sequences: std::ops::RangeInclusive<u64>) -> Vec<IndexOp> {
-        sequences.map(|sequence| IndexOp::Remove { sequence, id: UrlId([0; 16]) }).collect()
+        sequences
+            .map(|sequence| IndexOp::Remove { sequence, id: UrlId::from_slice(&[0; 16]).expect("16 bytes") })
+            .collect()
     }
 
     fn way(queue: usize) -> (ToIndex, Arc<Shared>, Receiver<ToIndexer>, Receiver<ToDriver>) {
