@@ -79,6 +79,9 @@ fn a_profile_goes_with_the_invitation_and_binds_who_joins() {
     // Who signed it is a moderator.
     first.command(&["exclude", "tarnish.test", "--reason", "asked by mail"]).unwrap();
     until("hidden at both", || both.iter().all(|peer| total(peer, "site:tarnish.test") == 0));
+    // The other hides what it does not know of yet, where the first answers for it.
+    let knows = |peer: &Peer| peer.get("/api/v1/exclusions").unwrap()["exclusions"] != serde_json::json!([]);
+    until("known to both", || both.iter().all(|peer| knows(peer)));
 
     // It is found at the next start, by `node` alone.
     let data = second.data().to_owned();
