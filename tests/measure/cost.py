@@ -13,11 +13,21 @@ def wire(peers):
 
 
 def spent(peers):
-    return sum(cpu(peer.process.pid) for peer in peers)
+    """CPU seconds so far, by name of thread; what threads computed that have ended is of no name."""
+    total = collections.Counter()
+    for peer in peers:
+        total.update(cpu_by_thread(peer.process.pid))
+    total[""] = sum(cpu(peer.process.pid) for peer in peers) - total.total()
+    return total
+
+
+def is_indexing(thread):
+    """Whether a thread is of those that index: ours, and tantivy's."""
+    return any(word in thread for word in ("index", "segment", "merge"))
 
 
 def run(room, count, replicas):
-    """CPU seconds and bytes between peers, for each page."""
+    """CPU seconds of a page, all and without indexing, and bytes between peers."""
     os.mkdir(room)
     web = webs(room)
     expected = sum(len(one.truth["pages"]) for one in web)
@@ -33,24 +43,32 @@ def run(room, count, replicas):
             break
         time.sleep(0.5)
     took = time.time() - begun
-    took_cpu, sent = spent(swarm.peers) - before, wire(swarm.peers) - sent if count > 1 else 0
+    sent = wire(swarm.peers) - sent if count > 1 else 0
+    after = spent(swarm.peers)
+    by = {name: seconds - before[name] for name, seconds in after.items()}
     fetched = sum(one["urls"]["fetched"] for one in swarm.statuses())
     swarm.stop()
     for one in web:
         one.process.terminate()
-    say(f"{count} peers, {replicas} replicas: {fetched} pages of {expected} in {took:.0f} s, {1e6 * took_cpu / fetched:.0f} us of CPU and "
-        f"{sent / fetched:.0f} bytes between peers per page")
-    return took_cpu / fetched, sent / fetched
+    all_cpu = sum(by.values())
+    indexed = sum(seconds for name, seconds in by.items() if is_indexing(name))
+    most = sorted(by.items(), key=lambda one: -one[1])[:12]
+    say(f"{count} peers, {replicas} replicas: {fetched} pages of {expected} in {took:.0f} s, {1e6 * all_cpu / fetched:.0f} us of CPU, of that "
+        f"{1e6 * indexed / fetched:.0f} us of indexing, and {sent / fetched:.0f} bytes between peers per page")
+    say("    us a page by thread:", *(f"{name or 'ended'} {1e6 * seconds / fetched:.0f}" for name, seconds in most))
+    return all_cpu / fetched, (all_cpu - indexed) / fetched
 
 
 count, pairs = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 4), (2, 3)))
 room = folder()
-ratios = {1: [], 2: []}
+asked = {1: "1.10, all", 2: "1.25, indexing counted apart"}
+ratios = {replicas: ([], []) for replicas in asked}
 for pair in range(pairs):
-    alone, _ = run(os.path.join(room, f"{pair}alone"), 1, 1)
+    alone = run(os.path.join(room, f"{pair}alone"), 1, 1)
     for replicas in ratios:
-        together, _ = run(os.path.join(room, f"{pair}together{replicas}"), count, replicas)
-        ratios[replicas].append(together / alone)
-for replicas, asked in ((1, "1.10"), (2, "1.25")):
-    told = sorted(ratios[replicas])
-    say(f"{count} peers with {replicas} replicas: {statistics.median(told):.2f} of a peer alone ({told[0]:.2f} to {told[-1]:.2f}; asked {asked} at 4)")
+        together = run(os.path.join(room, f"{pair}together{replicas}"), count, replicas)
+        for told, one, other in zip(ratios[replicas], together, alone):
+            told.append(one / other)
+for replicas, both in ratios.items():
+    words = (f"{statistics.median(told):.2f} {name} ({min(told):.2f} to {max(told):.2f})" for name, told in zip(("all", "without indexing"), both))
+    say(f"{count} peers with {replicas} replicas, of a peer alone: {', '.join(words)}; asked at 4: {asked[replicas]}")

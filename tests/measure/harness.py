@@ -22,6 +22,19 @@ def cpu(pid):
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
+def cpu_by_thread(pid):
+    """The same of each name of a thread, of threads that there are now."""
+    seconds = collections.Counter()
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            name, fields = re.search(r"\((.*)\)(.*)", open(f"/proc/{pid}/task/{task}/stat").read(), re.S).groups()
+        except OSError:
+            continue  # it has ended meanwhile
+        fields = fields.split()
+        seconds[name] += (int(fields[11]) + int(fields[12])) / TICK
+    return seconds
+
+
 def connections():
     """Of each TCP connection on this machine: its process, its two ports, bytes sent and received so far."""
     told = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout

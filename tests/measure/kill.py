@@ -11,15 +11,25 @@ def ask(swarm, since):
         try:
             answer = swarm.peers[1].search("the")
         except OSError as error:
-            answer = {"coverage": {"complete": None, "documents_missing": str(error)}, "took_ms": 0}
+            answer = {"coverage": {"complete": None, "slots_missing": None, "documents_missing": str(error)}, "took_ms": 0}
         coverage, asked, slowest = answer["coverage"], asked + 1, max(slowest, answer["took_ms"])
-        told = (coverage["complete"], coverage["documents_missing"])
-        # What was just fetched and is not indexed yet is missing too: numbers go up and down all the time.
-        if last is None or told[0] != last[0] or time.time() - said > 10:
-            say(f"{time.time() - since:.1f} s after the kill: complete {told[0]}, documents missing {told[1]}, "
-                f"{asked} asked until now, slowest {slowest} ms")
+        told = (coverage["complete"], coverage["slots_missing"] == 0)
+        # What was just fetched and is not indexed yet is missing too: that goes up and down while the crawl goes on.
+        if told != last or time.time() - said > 10:
+            say(f"{time.time() - since:.1f} s after the kill: complete {told[0]}, slots missing {coverage['slots_missing']}, "
+                f"documents missing {coverage['documents_missing']}, {asked} asked until now, slowest {slowest:.0f} ms")
             last, said = told, time.time()
         time.sleep(0.25)
+
+
+def most_before(peers, seconds=1):
+    """The most permits outstanding and changes not replicated that these peers told of in a second: they go on while they are asked."""
+    begun, most = time.time(), (0, 0)
+    while time.time() - begun < seconds:
+        told = [peer.status() for peer in peers]
+        now = sum(s["fetch"]["in_flight"] for s in told), sum(s["slots"]["changes_missing"] for s in told)
+        most = tuple(map(max, most, now))
+    return most
 
 
 count, killed, after = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 8), (2, 2), (3, 3000)))
@@ -41,8 +51,7 @@ while time.time() - begun < 900:
             told = peer.status()
             say(f"kills peer {peer.number}: {told['urls']['fetched']} pages, {told['fetch']['in_flight']} in flight, "
                 f"{told['slots']['changes_missing']} changes not replicated")
-        permits = sum(peer.status()["fetch"]["in_flight"] for peer in dead)
-        unsent = sum(peer.status()["slots"]["changes_missing"] for peer in dead)
+        permits, unsent = most_before(dead)
         for peer in dead:
             peer.kill()
         at = time.time()

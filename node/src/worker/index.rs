@@ -21,7 +21,6 @@ const MAX_INLINKS: usize = 4_096;
 const MAX_ANCHORS: usize = 32;
 /// Quiet after which what is uncommitted is committed, so that the end of a crawl can be searched at once.
 const QUIET: Duration = Duration::from_millis(400);
-
 /// Quiet after which pages are indexed again whose links from other sites became more: only ranking gains by it, so it
 /// waits until nobody needs the time more.
 const REFRESH_QUIET: Duration = Duration::from_secs(3);
@@ -85,33 +84,28 @@ pub struct IndexThread {
 }
 
 impl IndexThread {
-    /// Follows what the store knows since the index's last commit. Returns how many changes that were.
+    /// Follows at most so many changes that the store knows since the index's last commit. Returns how many that were.
     ///
     /// # Errors
     /// The store cannot be read, or the index cannot be written.
-    fn catch_up(&mut self) -> anyhow::Result<u64> {
+    fn catch_up(&mut self, most: usize) -> anyhow::Result<usize> {
         self.sequence = self.index.last_seq()?.unwrap_or(0);
-        let replayed = self.follow_store(usize::MAX)?;
+        let replayed = self.follow_store(most)?;
         if self.pending > 0 {
             self.commit()?;
         }
         self.followed(self.sequence);
-        Ok(replayed as u64)
+        Ok(replayed)
     }
 
-    /// The same at the start of a process: when there is much to follow, only some of it, and the rest while it runs.
+    /// What a peer does first: when there is much to follow, only some of it, and the rest while it runs.
     ///
     /// # Errors
     /// As [`IndexThread::catch_up`].
-    pub fn begin(&mut self) -> anyhow::Result<u64> {
-        self.sequence = self.index.last_seq()?.unwrap_or(0);
-        let replayed = self.follow_store(FOLLOWED_FIRST)?;
+    pub fn begin(&mut self) -> anyhow::Result<usize> {
+        let replayed = self.catch_up(FOLLOWED_FIRST)?;
         self.shared.index_behind.store(replayed == FOLLOWED_FIRST, Ordering::SeqCst);
-        if self.pending > 0 {
-            self.commit()?;
-        }
-        self.followed(self.sequence);
-        Ok(replayed as u64)
+        Ok(replayed)
     }
 
     /// Follows at most so many changes that the store has after the last one followed; how many there were.
@@ -172,9 +166,9 @@ impl IndexThread {
     ///
     /// # Errors
     /// As [`IndexThread::catch_up`].
-    pub fn rebuild(&mut self) -> anyhow::Result<u64> {
+    pub fn rebuild(&mut self) -> anyhow::Result<usize> {
         let store = Arc::clone(&self.store);
-        let mut count = 0u64;
+        let mut count = 0;
         for entry in store.all_documents() {
             let (id, document) = match entry? {
                 Found::Whole(id, document) => (id, document),
@@ -320,7 +314,7 @@ impl IndexThread {
         let caught_up = match self.index.writer() {
             Ok(writer) => {
                 self.writer = Some(writer);
-                self.catch_up()
+                self.catch_up(usize::MAX)
             }
             Err(error) => Err(error.into()),
         };

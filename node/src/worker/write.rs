@@ -1,5 +1,5 @@
 //! The writing thread: the only one that changes the store. It takes what is waiting, writes it as one batch, then
-//! answers the driver and passes documents on to the indexer.
+//! answers the driver and passes on what is to be indexed.
 
 use super::copies::{Unsynced, Work};
 use super::pass::ToIndex;
