@@ -107,8 +107,12 @@ pub struct Metrics {
     pub pages_parsed: Counter,
     /// Pages put into the index, again included.
     pub pages_indexed: Counter,
+    /// Of these, again for links to them that came to be known.
+    pub pages_refreshed: Counter,
     /// Pages taken out of the index.
     pub pages_removed: Counter,
+    /// Commits of the index.
+    pub index_commits: Counter,
     /// Pages whose body is that of another.
     pub duplicates_exact: Gauge,
     /// Pages whose text is nearly that of another.
@@ -188,7 +192,9 @@ impl Metrics {
             robots_fetches: counter(r, "robots_fetches", "Requests for robots.txt"),
             pages_parsed: counter(r, "pages_parsed", "Pages parsed"),
             pages_indexed: counter(r, "pages_indexed", "Pages put into the index"),
+            pages_refreshed: counter(r, "pages_refreshed", "Pages indexed again for links to them"),
             pages_removed: counter(r, "pages_removed", "Pages taken out of the index"),
+            index_commits: counter(r, "index_commits", "Commits of the index"),
             duplicates_exact: duplicates.get_or_create_owned(&[("kind", "exact")]),
             duplicates_near: duplicates.get_or_create_owned(&[("kind", "near")]),
             links_found: counter(r, "links_found", "Links found on pages"),

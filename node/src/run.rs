@@ -19,7 +19,7 @@ use crate::swarm::{Inquiries, Outset, Planner, Signer, Way, Wires};
 use crate::told;
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::Fetching;
-use crate::worker::index::{IndexThread, ToIndexer, UNFINISHED};
+use crate::worker::index::{IndexThread, Standings, ToIndexer, UNFINISHED};
 use crate::worker::make::{MakeThread, Workshop};
 use crate::worker::pass::{INDEX_QUEUE, ToIndex};
 use crate::worker::write::{ToWriter, WriteThread};
@@ -420,6 +420,9 @@ fn open_index(
         commit_after: settings.index.commit_after,
         commit_changes: settings.index.commit_pages,
         sequence: index.last_seq()?.unwrap_or(0),
+        standings: Standings::default(),
+        marked: 0,
+        quiet_at: Instant::now(),
         pending: 0,
         refreshed: 0,
         changed: Instant::now(),

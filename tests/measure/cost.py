@@ -47,6 +47,8 @@ def run(room, count, replicas):
     after = spent(swarm.peers)
     by = {name: seconds - before[name] for name, seconds in after.items()}
     fetched = sum(one["urls"]["fetched"] for one in swarm.statuses())
+    indexings = {name: sum(peer.total(f"anthill_{name}_total") for peer in swarm.peers)
+                 for name in ("pages_indexed", "pages_refreshed", "index_commits")}
     swarm.stop()
     for one in web:
         one.process.terminate()
@@ -56,6 +58,7 @@ def run(room, count, replicas):
     say(f"{count} peers, {replicas} replicas: {fetched} pages of {expected} in {took:.0f} s, {1e6 * all_cpu / fetched:.0f} us of CPU, of that "
         f"{1e6 * indexed / fetched:.0f} us of indexing, and {sent / fetched:.0f} bytes between peers per page")
     say("    us a page by thread:", *(f"{name or 'ended'} {1e6 * seconds / fetched:.0f}" for name, seconds in most))
+    say("   ", *(f"{name} {count:.0f}" for name, count in indexings.items()))
     return all_cpu / fetched, (all_cpu - indexed) / fetched
 
 

@@ -36,6 +36,7 @@ use error::{damaged, remedy};
 use family::{FAMILIES, Family, Memory};
 use rocksdb::{Cache, ColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use value::{Change, StoredDocument, StoredPage, Totals, unpack};
 
 /// Version of the layout; a store of another version is refused.
@@ -60,6 +61,8 @@ pub struct Store {
     db: DB,
     path: PathBuf,
     cache: Cache,
+    /// How often pages were marked as stale since it was opened.
+    marked: AtomicU64,
 }
 
 /// URLs of one crawl: admitted, and not tried yet.
@@ -87,7 +90,7 @@ impl Store {
         let db = DB::open_cf_descriptors(&options, path, family::descriptors(&cache)).map_err(|source| {
             StoreError::Database { path: path.to_owned(), remedy: remedy(&source), source }
         })?;
-        let store = Store { db, path: path.to_owned(), cache };
+        let store = Store { db, path: path.to_owned(), cache, marked: AtomicU64::new(0) };
         match store.bytes(Family::Meta, FORMAT_KEY)? {
             None => {
                 let mut batch = WriteBatch::default();
@@ -265,6 +268,17 @@ impl Store {
         from.push(0);
         let entries = self.range(Family::Stale, &[], &from).take(limit);
         entries.map(|r| r.map(|(k, _)| UrlId::from_slice(&k).unwrap_or(UrlId::from_bytes([0; 16])))).collect()
+    }
+
+    /// Marks a page that the index has not heard of all links to.
+    fn mark_stale(&self, target: &[u8], batch: &mut WriteBatch) {
+        batch.put_cf(self.cf(Family::Stale), target, []);
+        self.marked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often pages were marked so since the store was opened.
+    pub fn marked(&self) -> u64 {
+        self.marked.load(Ordering::Relaxed)
     }
 
     /// Notes that the index is about to hear of all links to a page that are in the store now.

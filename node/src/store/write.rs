@@ -470,7 +470,7 @@ impl Writer {
         }
         let key = key::inlink(&link.target, link.from, link.anchor_hash);
         self.put_content(Kind::Inlink, &key, link.anchor.as_bytes().to_vec(), draft);
-        draft.batch.put_cf(self.store.cf(Family::Stale), link.target.bytes(), []);
+        self.store.mark_stale(link.target.bytes(), &mut draft.batch);
         draft.links.push(link_fingerprint(link));
     }
 

@@ -15,15 +15,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+mod standing;
+
+pub use standing::Standings;
+use standing::Standing;
+
 /// Links to a page that are looked at for its standing.
 const MAX_INLINKS: usize = 4_096;
 /// Anchor texts indexed with a page, first by hash.
 const MAX_ANCHORS: usize = 32;
 /// Quiet after which what is uncommitted is committed, so that the end of a crawl can be searched at once.
 const QUIET: Duration = Duration::from_millis(400);
-/// Quiet after which pages are indexed again whose links from other sites became more: only ranking gains by it, so it
-/// waits until nobody needs the time more.
+/// Time without new pages or links after which pages are indexed again whose links from other sites became more: only ranking gains
+/// by it, so it waits until nobody needs the time more, and until there are no more links to come.
 const REFRESH_QUIET: Duration = Duration::from_secs(3);
+/// It is done after this time though links keep coming.
+const REFRESH_AFTER: Duration = Duration::from_secs(60);
 /// Wait before a writer that failed is replaced.
 const RETRY: Duration = Duration::from_secs(5);
 /// Sequence of an index that is being filled: no change has it, so that one left behind like this is known.
@@ -71,6 +78,12 @@ pub struct IndexThread {
     pub commit_changes: u32,
     /// Last sequence followed.
     pub sequence: u64,
+    /// With what pages were indexed lately.
+    pub standings: Standings,
+    /// How many links there were with the last change, or when it was looked last whether it is quiet.
+    pub marked: u64,
+    /// When it was last.
+    pub quiet_at: Instant,
     /// Changes since the last commit.
     pub pending: u32,
     /// Pages indexed again for their links since the last commit.
@@ -143,7 +156,6 @@ impl IndexThread {
         let result = self.follow_store(FOLLOWED_BATCH).and_then(|count| {
             if count > 0 {
                 self.indexing.observe(begun.elapsed().as_secs_f64() / count as f64);
-                self.metrics.pages_indexed.inc_by(count as u64);
                 return Ok(());
             }
             self.shared.index_behind.store(false, Ordering::SeqCst);
@@ -203,7 +215,7 @@ impl IndexThread {
                 }
                 Err(error) => return Err(error.into()),
             },
-            Change::Remove(id) => self.writer()?.remove(id.bytes()),
+            Change::Remove(id) => self.remove(&id)?,
         }
         Ok(())
     }
@@ -237,7 +249,7 @@ impl IndexThread {
                     self.commit_if_due();
                 }
                 Err(RecvTimeoutError::Timeout) if self.pending == 0 => {
-                    refreshing = self.refresh();
+                    refreshing = (refreshing || self.is_quiet()) && self.refresh();
                     if !refreshing {
                         self.purge();
                     }
@@ -272,22 +284,16 @@ impl IndexThread {
         }
         self.pending += 1;
         let begun = Instant::now();
-        let counter = match op {
-            IndexOp::Remove { .. } => &self.metrics.pages_removed,
-            _ => &self.metrics.pages_indexed,
-        };
-        counter.inc();
         let result = match op {
             IndexOp::Put { id, fresh, document, .. } => self.put(&id, &document, fresh).map_err(Into::into),
-            IndexOp::Remove { id, .. } => {
-                self.writer().map(|writer| writer.remove(id.bytes())).map_err(Into::into)
-            }
+            IndexOp::Remove { id, .. } => self.remove(&id).map_err(Into::into),
             IndexOp::Read { id, .. } => {
                 let store = Arc::clone(&self.store);
                 self.replay(Change::Put(id), &store)
             }
         };
         self.followed(sequence);
+        self.marked = self.store.marked();
         self.indexing.observe(begun.elapsed().as_secs_f64());
         if let Err(error) = result {
             self.fail(&error, "a document could not be indexed");
@@ -306,6 +312,7 @@ impl IndexThread {
         // The crawl does not wait for what may take long to mend.
         self.shared.index_followed.store(u64::MAX, Ordering::Relaxed);
         (self.pending, self.refreshed) = (0, 0);
+        self.standings.clear();
         self.retry_at = Instant::now() + RETRY;
     }
 
@@ -333,10 +340,11 @@ impl IndexThread {
         document: &StoredDocument,
         fresh: bool,
     ) -> Result<(), anthill_index::Error> {
-        let (inlinks, anchors) = self.inlinks(id).unwrap_or_else(|error| {
+        let standing = self.standing(id).unwrap_or_else(|error| {
             tracing::error!(?id, %error, "links to a page cannot be read: it is indexed without");
-            (0, Vec::new())
+            Standing::default()
         });
+        self.standings.remember(id, &standing);
         let result = self.writer()?.put(&Document {
             key: *id.bytes(),
             url: &document.url,
@@ -346,25 +354,45 @@ impl IndexThread {
             headings: &document.headings,
             text: &document.text,
             description: &document.description,
-            anchors: &anchors,
+            anchors: &standing.anchors,
             lang: document.lang.as_deref(),
             fetched_at_s: document.fetched_at_s,
-            inlinks,
+            inlinks: standing.inlinks,
             fingerprint: document.fingerprint,
             digest: document.digest,
             fresh,
         });
         match result {
+            Ok(()) => self.metrics.pages_indexed.inc(),
             Err(error @ anthill_index::Error::Document { .. }) => {
                 tracing::warn!(?id, %error, "a document is left out of the index");
-                Ok(())
+                return Ok(());
             }
-            other => other,
-        }
+            other => return other,
+        };
+        Ok(())
     }
 
-    fn inlinks(&self, id: &UrlId) -> Result<(u32, Vec<String>), StoreError> {
-        self.store.inlinks(id, MAX_INLINKS, MAX_ANCHORS)
+    fn remove(&mut self, id: &UrlId) -> Result<(), anthill_index::Error> {
+        self.writer()?.remove(id.bytes());
+        self.metrics.pages_removed.inc();
+        Ok(())
+    }
+
+    fn standing(&self, id: &UrlId) -> Result<Standing, StoreError> {
+        let (inlinks, anchors) = self.store.inlinks(id, MAX_INLINKS, MAX_ANCHORS)?;
+        Ok(Standing { inlinks, anchors })
+    }
+
+    /// Whether no link came lately, or it was so last long ago.
+    fn is_quiet(&mut self) -> bool {
+        let marked = self.store.marked();
+        let quiet = marked == self.marked || self.quiet_at.elapsed() >= REFRESH_AFTER;
+        self.marked = marked;
+        if quiet {
+            self.quiet_at = Instant::now();
+        }
+        quiet
     }
 
     /// Indexes some pages again that more links lead to by now. Whether there may be more of them.
@@ -387,10 +415,14 @@ impl IndexThread {
         for id in &stale {
             // Before the links are read: one that comes later marks the page again.
             self.store.freshen(id)?;
+            if self.standings.has(id, &self.standing(id)?) {
+                continue;
+            }
             if let Some(document) = self.store.document(id)?
                 && !document.noindex
             {
                 self.put(id, &document, false)?;
+                self.metrics.pages_refreshed.inc();
                 self.refreshed += 1;
             }
         }
@@ -435,6 +467,7 @@ impl IndexThread {
 
     fn commit_at(&mut self, sequence: u64) -> anyhow::Result<()> {
         self.writer()?.commit(sequence)?;
+        self.metrics.index_commits.inc();
         (self.pending, self.refreshed) = (0, 0);
         (self.changed, self.impure) = (Instant::now(), true);
         self.shared.indexed.store(self.searcher.documents(), Ordering::Relaxed);

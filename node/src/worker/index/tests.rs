@@ -6,6 +6,7 @@ use crate::store::write::{self, MadePage, Write};
 use anthill_agent::io::{Commit, IndexAction};
 use anthill_crawler::canon::Rules;
 use anthill_index::Settings;
+use anthill_protocol::key::SiteId;
 use crossbeam_channel::{Receiver, unbounded};
 use std::path::Path;
 
@@ -33,6 +34,9 @@ fn bench(dir: &Path) -> Bench {
         metrics,
         commit_after: Duration::from_secs(60),
         commit_changes: 1_000,
+        standings: Standings::default(),
+        marked: 0,
+        quiet_at: Instant::now(),
         pending: 0,
         refreshed: 0,
         changed: Instant::now(),
@@ -45,6 +49,11 @@ fn bench(dir: &Path) -> Bench {
 impl Bench {
     /// Writes pages to the store; what the index is to do about them waits in `ops`.
     fn store(&mut self, numbers: std::ops::Range<u32>) {
+        self.store_with(numbers, |_| Vec::new());
+    }
+
+    /// The same of pages with links to others.
+    fn store_with(&mut self, numbers: std::ops::Range<u32>, links: impl Fn(u32) -> Vec<write::Inlink>) {
         let mut compressor = zstd::bulk::Compressor::new(1).unwrap();
         for n in numbers {
             let canon = Rules::default().canonical(&format!("http://a.test/{n}"), None).unwrap();
@@ -60,7 +69,7 @@ impl Bench {
             let made = MadePage {
                 page: pack(&page, &mut compressor).unwrap(),
                 document: pack(plain.as_ref(), &mut compressor).unwrap(),
-                inlinks: Vec::new(),
+                inlinks: links(n),
                 plain,
                 body_bytes: 10,
             };
@@ -73,6 +82,11 @@ impl Bench {
             let write = Write { commit: Box::new(commit), made: Some(Box::new(made)) };
             self.ops.extend(self.writer.write(&[write]).unwrap().index);
         }
+    }
+
+    fn refresh(&mut self) -> u64 {
+        while self.thread.refresh() {}
+        self.thread.metrics.pages_refreshed.get()
     }
 
     fn follow(&mut self) {
@@ -156,4 +170,46 @@ fn a_peer_that_starts_far_behind_follows_the_rest_while_it_runs() {
     bench.thread.follow_all();
     bench.thread.commit_or_say();
     assert_eq!(bench.documents(), FOLLOWED_FIRST as u64 + 10);
+}
+
+/// A link from another site to the first page.
+fn link(from: &str) -> write::Inlink {
+    let target = Rules::default().canonical("http://a.test/0", None).unwrap().url_id();
+    write::Inlink { target, from: SiteId::of(from), anchor: format!("{from} says"), anchor_hash: 1 }
+}
+
+#[test]
+fn a_page_is_indexed_again_for_links_that_came_after_it_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bench = bench(dir.path());
+    bench.store_with(1..2, |_| vec![link("b.test")]);
+    bench.store(0..1);
+    bench.follow();
+    assert_eq!(bench.refresh(), 0, "it was indexed with the link");
+    assert_eq!(bench.thread.store.stale(None, 1).unwrap(), []);
+    bench.store_with(2..3, |_| vec![link("b.test")]);
+    bench.follow();
+    assert_eq!(bench.refresh(), 0, "the link is known");
+    bench.store_with(3..4, |_| vec![link("c.test")]);
+    bench.follow();
+    assert_eq!(bench.refresh(), 1);
+    bench.thread.commit_or_say();
+    assert_eq!(bench.documents(), 4);
+
+    // No more links are to come, or they have been coming for long.
+    bench.store_with(5..6, |_| vec![link("d.test")]);
+    assert!(!bench.thread.is_quiet() && bench.thread.is_quiet());
+    bench.store_with(6..7, |_| vec![link("d.test")]);
+    bench.thread.quiet_at -= REFRESH_AFTER;
+    assert!(bench.thread.is_quiet());
+    bench.follow();
+    assert_eq!(bench.refresh(), 2);
+    bench.thread.commit_or_say();
+
+    // What a writer that failed was told last is not known.
+    bench.store_with(4..5, |_| vec![link("d.test")]);
+    bench.follow();
+    bench.thread.fail(&anyhow::anyhow!("a disk"), "a test");
+    bench.thread.recover();
+    assert_eq!(bench.refresh(), 3);
 }
