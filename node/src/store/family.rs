@@ -176,6 +176,8 @@ pub fn database_options(memory: Memory, cache: &Cache) -> Options {
     options
 }
 
+/// Filter over a write buffer's keys, as a share of the buffer: about 8 bits for a key with a hundred bytes.
+const BUFFER_FILTER: f64 = 0.01;
 /// Sorted runs of `queue` that are merged at once, at least.
 const MERGE_WIDTH: i32 = 4;
 /// Sorted runs of `queue` from which on they are merged.
@@ -207,6 +209,11 @@ fn options(family: Family, cache: &Cache) -> Options {
         _ if family.write_heavy() => 16 << 20,
         _ => 8 << 20,
     });
+    if family.asked_for_absent() {
+        // Else each look for what is new goes through the buffer's whole list.
+        options.set_memtable_prefix_bloom_ratio(BUFFER_FILTER);
+        options.set_memtable_whole_key_filtering(true);
+    }
     if family.blobs() {
         options.set_enable_blob_files(true);
         options.set_min_blob_size(1024);
