@@ -125,6 +125,8 @@ pub enum Effect {
         items: Vec<Item>,
         /// In place of what is there.
         record: replica::Record,
+        /// Whether it may not wait to share its sync.
+        urgent: bool,
     },
     /// Delete all of a slot.
     Delete {

@@ -187,10 +187,10 @@ impl<K: Keys + Clone> Peer<K> {
                 replica::Effect::Send(to, message) => {
                     self.outbox.push(Effect::Send(to, Message::Replica(message)));
                 }
-                replica::Effect::Apply { ticket, slot, items, record } => {
+                replica::Effect::Apply { ticket, slot, items, record, urgent } => {
                     let loads = self.slots.of(slot).loads;
                     self.applying.insert(ticket, (slot, loads));
-                    self.outbox.push(Effect::Apply { ticket, slot, items, record });
+                    self.outbox.push(Effect::Apply { ticket, slot, items, record, urgent });
                 }
                 replica::Effect::Delete { ticket, slot } => {
                     self.outbox.push(Effect::Delete { ticket, slot });

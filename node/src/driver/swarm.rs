@@ -102,8 +102,8 @@ impl Driver {
                 self.work(Work::Persist(ticket, changes));
             }
             peer::Effect::PersistCursors(cursors) => self.work(Work::Cursors(cursors)),
-            peer::Effect::Apply { ticket, slot, items, record } => {
-                self.work(Work::Apply { ticket, slot, items, record });
+            peer::Effect::Apply { ticket, slot, items, record, urgent } => {
+                self.work(Work::Apply { ticket, slot, items, record, urgent });
             }
             peer::Effect::Delete { ticket, slot } => self.work(Work::Delete(ticket, slot)),
             peer::Effect::Read(id, what) => self.work(Work::Read(id, what)),

@@ -37,6 +37,8 @@ pub enum Work {
         items: Vec<Item>,
         /// The copy's record.
         record: Record,
+        /// Whether it waits for the disk as promises do, or as changes.
+        urgent: bool,
     },
     /// Delete a slot.
     Delete(replica::Ticket, Slot),
@@ -70,6 +72,8 @@ pub enum Work {
 pub struct Unsynced {
     /// Answers, and what they are if syncing fails.
     answers: Vec<(Input, Input)>,
+    /// Those that may wait as long as changes.
+    patient: Vec<(Input, Input)>,
     /// The last changes of slots.
     heads: BTreeMap<Slot, u64>,
     /// The last changes that are synced.
@@ -86,7 +90,7 @@ impl Unsynced {
 
     /// How long the log may stay unsynced.
     pub(super) fn patience(&self) -> Duration {
-        match (self.answers.is_empty(), self.heads.is_empty()) {
+        match (self.answers.is_empty(), self.patient.is_empty() && self.heads.is_empty()) {
             (false, _) => GATHER,
             (true, false) => CHANGES,
             (true, true) => SYNC_EVERY,
@@ -116,7 +120,8 @@ impl WriteThread {
     /// Makes everything written safe, and says so.
     pub(super) fn sync(&mut self) {
         let synced = self.store.sync();
-        let answers = std::mem::take(&mut self.unsynced.answers);
+        let mut answers = std::mem::take(&mut self.unsynced.answers);
+        answers.append(&mut self.unsynced.patient);
         match synced {
             Ok(()) => {
                 answers.into_iter().for_each(|(done, _)| self.tell(done));
@@ -174,7 +179,12 @@ impl WriteThread {
                     self.tell(Input::NotPersisted(ticket));
                 }
             },
-            Work::Apply { ticket, slot, items, record } => self.apply(ticket, slot, &items, &record),
+            Work::Apply { ticket, slot, items, record, urgent } => {
+                if let Some(answer) = self.apply(ticket, slot, &items, &record) {
+                    let waits = if urgent { &mut self.unsynced.answers } else { &mut self.unsynced.patient };
+                    waits.push(answer);
+                }
+            }
             Work::Delete(ticket, slot) => match self.writer.delete_slot(slot) {
                 Ok(written) => {
                     self.aside(written);
@@ -190,14 +200,19 @@ impl WriteThread {
                 }
             },
             Work::Read(id, what) => {
-                let synced = self.unsynced.synced.get(&what.slot()).copied().unwrap_or(0);
+                let slot = what.slot();
+                let synced = self.unsynced.synced.get(&slot).copied().unwrap_or(0);
                 let answer = self.writer.read(what, synced).unwrap_or_else(|error| {
                     tracing::error!(%error, "a copy could not be read");
                     Answer::Failed
                 });
                 self.tell_numbers(Vec::new(), Vec::new());
                 // Nobody is shown what a loss of power may undo.
-                self.unsynced.answers.push((Input::Read(id, answer), Input::Read(id, Answer::Failed)));
+                if self.unsynced.heads.contains_key(&slot) {
+                    self.unsynced.answers.push((Input::Read(id, answer), Input::Read(id, Answer::Failed)));
+                } else {
+                    self.tell(Input::Read(id, answer));
+                }
             }
             Work::ReadLinks { slot, after, limit_bytes } => {
                 let store = std::sync::Arc::clone(&self.store);
@@ -222,18 +237,26 @@ impl WriteThread {
         }
     }
 
-    fn apply(&mut self, ticket: replica::Ticket, slot: Slot, items: &[Item], record: &Record) {
+    /// What is to be answered when it is synced, or not.
+    fn apply(
+        &mut self,
+        ticket: replica::Ticket,
+        slot: Slot,
+        items: &[Item],
+        record: &Record,
+    ) -> Option<(Input, Input)> {
         match self.writer.merge(slot, items, record) {
             Ok((mut written, untried)) => {
                 let gained = std::mem::take(&mut written.gained);
                 self.aside(written);
                 let head = self.writer.slot(slot).head;
                 let done = Input::Applied(ticket, head, gained, untried);
-                self.unsynced.answers.push((done, Input::NotApplied(ticket)));
+                Some((done, Input::NotApplied(ticket)))
             }
             Err(error) => {
                 tracing::error!(%error, slot = slot.number(), "a copy could not be written");
                 self.tell(Input::NotApplied(ticket));
+                None
             }
         }
     }

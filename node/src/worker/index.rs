@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 mod standing;
 
-pub use standing::Standings;
 use standing::Standing;
+pub use standing::Standings;
 
 /// Links to a page that are looked at for its standing.
 const MAX_INLINKS: usize = 4_096;

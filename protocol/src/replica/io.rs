@@ -172,8 +172,9 @@ pub enum Effect {
     /// To one peer, on its stream.
     Send(PeerKey, Message),
     /// Merge these into the slot, and put this record in place of what is there, together or not at all, synced. In order of
-    /// tickets. What merging changes is a change of the slot like any other.
-    Apply { ticket: Ticket, slot: Slot, items: Vec<Item>, record: Record },
+    /// tickets. What merging changes is a change of the slot like any other. Unless it is `urgent` it is only acknowledged when it
+    /// is done, and may wait to share its sync.
+    Apply { ticket: Ticket, slot: Slot, items: Vec<Item>, record: Record, urgent: bool },
     /// Delete all of the slot: items, changes, record; together or not at all.
     Delete { ticket: Ticket, slot: Slot },
     /// Answer this.

@@ -38,10 +38,11 @@ impl<K: Keys> State<K> {
         let Some(mut write) = copy.next.take_if(|_| copy.writing.is_none()) else { return };
         let items = std::mem::take(&mut write.items);
         let record = copy.record(slot, &write);
+        let urgent = !write.then.iter().all(|then| matches!(then, Then::Ack { lifted: true, .. }));
         copy.writing = Some((ticket, write));
         self.last_ticket += 1;
         self.tickets.insert(ticket, slot);
-        self.out.push(Effect::Apply { ticket, slot, items, record });
+        self.out.push(Effect::Apply { ticket, slot, items, record, urgent });
     }
 
     /// A write is done (the slot's last change is now `seq`), or failed.

@@ -404,7 +404,7 @@ impl Peer {
                 let Some(node) = self.nodes.get(&to) else { return };
                 ctx.send(*node, kind(&message), message.encode());
             }
-            Effect::Apply { ticket, slot, items, record } => {
+            Effect::Apply { ticket, slot, items, record, .. } => {
                 let (batch, head) = store::merge(ctx.disk(), slot, items, Some(record));
                 let early = self.variant == Variant::AcknowledgesBeforeSync;
                 let written = ctx.write(batch, !early);

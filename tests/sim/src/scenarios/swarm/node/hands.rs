@@ -35,7 +35,7 @@ impl Machine {
             Effect::PersistCursors(cursors) => {
                 self.write(ctx, store::cursors(cursors), false, Writing::Nothing)
             }
-            Effect::Apply { ticket, slot, items, record } => {
+            Effect::Apply { ticket, slot, items, record, .. } => {
                 let (batch, head, gained, untried) = self.queues.merge(ctx.disk(), slot, items, record);
                 self.write(ctx, batch, true, Writing::Copy(ticket, slot, head, gained, untried));
             }
