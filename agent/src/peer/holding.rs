@@ -97,11 +97,8 @@ impl<K: Keys + Clone> Peer<K> {
     pub(super) fn held(&mut self, claim: Claim, from: Option<(PeerKey, replica::Position)>) {
         let (slot, token) = (claim.slot, claim.token);
         let state = self.slots.of(slot);
-        let before = state.held.replace(token);
+        state.held = Some(token);
         (state.part, state.durable) = (None, 0);
-        if before.is_none() {
-            state.learners.clear();
-        }
         self.reroute(slot);
         self.tell_copies(replica::Input::Holding(claim, from));
         if self.serves(slot) {
@@ -126,6 +123,7 @@ impl<K: Keys + Clone> Peer<K> {
         let state = self.slots.of(slot);
         let loading = state.loading;
         (state.held, state.loading, state.drain, state.leased) = (None, false, None, None);
+        state.learners.clear();
         self.slots.draining.remove(&slot);
         self.slots.unserved.remove(&slot);
         // What came while it was read is counted already.

@@ -23,7 +23,7 @@ impl<K: Keys> State<K> {
         let token = mint.claim.token;
         let Ok(give) = Signed::sign(Give { by: me, slot, token, to }, &self.keys) else { return };
         let Some(place) = self.places.get_mut(&slot) else { return };
-        place.lead = None;
+        place.lose();
         out.push(Effect::Lost(slot));
         place.record.given = Some(Box::new(give));
         place.given_at = Some(now);

@@ -85,7 +85,7 @@ impl<K: Keys> State<K> {
         place.record.given = None;
         place.given_at = None;
         (place.orphan_since, place.waits_since) = (None, None);
-        if place.lead.take().is_some() {
+        if place.lose() {
             out.push(Effect::Lost(slot));
         }
         if place.attempt.as_ref().is_some_and(|attempt| attempt.ballot < token) {

@@ -195,11 +195,11 @@ impl<K: Keys> State<K> {
         };
         let by_hand = self.places.get(&slot).is_some_and(|p| p.give_to.is_some());
         let place = self.places.entry(slot).or_default();
-        let since = match &place.wish {
+        let since = match place.wish.as_deref() {
             Some((known, since)) if *known == wish => *since,
             _ => now,
         };
-        place.wish = Some((wish.clone(), since));
+        place.wish = Some(Box::new((wish.clone(), since)));
         let due = since + self.config.debounce;
         if now < due && !by_hand && !self.leaving {
             return self.plan(slot, due);

@@ -154,7 +154,7 @@ impl<K: Keys> State<K> {
             let established = place.record.established;
             let set = place.record.known().filter(|_| established).map(|mint| mint.claim.set.clone());
             let accepted = set.unwrap_or_else(|| vec![me]);
-            place.lead = Some(Lead { established, accepted, ..Lead::default() });
+            place.lead = Some(Box::new(Lead { established, accepted, ..Lead::default() }));
             self.resumed.push(slot);
         }
         place.given_at = place.record.given.is_some().then_some(now);

@@ -131,7 +131,7 @@ impl<K: Keys> State<K> {
         // Exactly as much as most need: there are thousands.
         let (accepted, acks) = (Vec::with_capacity(members), Vec::with_capacity(members));
         let from = lead.and_then(|lead| lead.from);
-        place.lead = Some(Lead { before, from, accepted, acks, ..Lead::default() });
+        place.lead = Some(Box::new(Lead { before, from, accepted, acks, ..Lead::default() }));
         place.defer(After::Minted(token));
         place.tries = 0;
         self.changed(slot);
