@@ -22,8 +22,9 @@ def spent(peers):
 
 
 def is_indexing(thread):
-    """Whether a thread is of those that index: ours, and tantivy's."""
-    return any(word in thread for word in ("index", "segment", "merge"))
+    """Whether a thread is of those that index: ours, and tantivy's. Those that end are tantivy's, which begin anew after each commit, and
+    some that waited for an answer."""
+    return not thread or any(word in thread for word in ("index", "segment", "merge", "thrd-tantivy"))
 
 
 def run(room, count, replicas):

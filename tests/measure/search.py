@@ -41,9 +41,11 @@ def differs(one, other):
 
 
 def compare_answers(peers):
-    different, partial, times = 0, 0, []
+    different, partial, times, by_one = 0, 0, [], []
     for query in asked:
+        sent = time.time()
         right = alone.peers[0].search(query)
+        by_one.append((time.time() - sent) * 1000)
         for peer in peers:
             sent = time.time()
             answer = peer.search(query)
@@ -51,7 +53,11 @@ def compare_answers(peers):
             complete = answer["coverage"]["complete"]
             partial += not complete
             different += complete and differs(right, answer)
+    first = " ".join(f"{took:.1f}" for took in times[:5])
     times.sort()
+    by_one.sort()
+    half = times[len(times) // 2]
+    say(f"the first took {first} ms; half of all at most {half:.1f} ms, {half / by_one[len(by_one) // 2]:.1f} times as long as a peer alone (asked 4 at 5 peers)")
     say(f"{len(times)} answers, {different} whole ones differ, {partial} say that something is missing; "
         f"p50 {times[len(times) // 2]:.1f} ms, p99 {times[len(times) * 99 // 100]:.1f} ms, slowest {times[-1]:.0f} ms")
 
