@@ -40,7 +40,7 @@ def share(peer, patience=240, rest=10):
     return next(at for at, holds in seen if holds >= 0.95 * seen[-1][1]), seen[-1][1]
 
 
-def rest(swarm, patience=120):
+def come_to_rest(swarm, patience=120):
     """Waits until all is held and each copy made."""
     until(patience, lambda: all(one and one["slots"]["copies_missing"] == 0 for one in map(Peer.status, swarm.living())))
     swarm.settle(patience)
@@ -64,15 +64,15 @@ for number in range(times):
     if "--bootstrap" not in victim.arguments:
         victim.arguments = [*victim.arguments, "--bootstrap", others[0].address()]
     victim.start()
-    rest(swarm)
+    come_to_rest(swarm)
     comer = swarm.add()
     took, slots = share(comer)
     joins.append(took)
     say(f"down everywhere after {downs[-1]:.1f} s, all held after {helds[-1]:.1f} s, another holds its {slots} after {took:.1f} s")
-    rest(swarm)
+    come_to_rest(swarm)
     left = comer.stop()
     say("it left: exit code %s after %.1f s" % left)
-    rest(swarm)
+    come_to_rest(swarm)
 for name, values, asked in (("down everywhere", downs, "10 s"), ("slots held again", helds, "25 s: 10 and a lease"), ("a joiner holds its share", joins, "15 s")):
     values.sort()
     say(f"{name}: median {values[len(values) // 2]:.1f} s, most of {len(values)} {values[-1]:.1f} s (asked {asked})")

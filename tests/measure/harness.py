@@ -16,10 +16,16 @@ def say(*words, sep=" "):
     print(f"{time.strftime('%H:%M:%S')}", sep.join(map(str, words)), flush=True)
 
 
+def computed(task):
+    """The name of a process or thread, and the seconds that it has computed."""
+    name, fields = re.search(r"\((.*)\)(.*)", open(f"{task}/stat").read(), re.S).groups()
+    fields = fields.split()
+    return name, (int(fields[11]) + int(fields[12])) / TICK
+
+
 def cpu(pid):
     """Seconds that a process has computed."""
-    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+    return computed(f"/proc/{pid}")[1]
 
 
 def cpu_by_thread(pid):
@@ -27,11 +33,10 @@ def cpu_by_thread(pid):
     seconds = collections.Counter()
     for task in os.listdir(f"/proc/{pid}/task"):
         try:
-            name, fields = re.search(r"\((.*)\)(.*)", open(f"/proc/{pid}/task/{task}/stat").read(), re.S).groups()
+            name, took = computed(f"/proc/{pid}/task/{task}")
         except OSError:
             continue  # it has ended meanwhile
-        fields = fields.split()
-        seconds[name] += (int(fields[11]) + int(fields[12])) / TICK
+        seconds[name] += took
     return seconds
 
 

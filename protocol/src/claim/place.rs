@@ -68,7 +68,7 @@ pub(super) struct Place {
     pub due: Option<Instant>,
 }
 
-// The allocator's next size is a fifth more.
+// The allocator's next size is a sixth more.
 const _: () = assert!(size_of::<Place>() <= 768);
 
 /// What the view wants to be changed.
