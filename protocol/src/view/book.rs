@@ -1,7 +1,7 @@
 //! Who is known: of each member its latest record and how it does, and of those that are gone that they are.
 
 use super::message::{BUCKETS, Claim, Entry, Stand};
-use super::statement::{Goodbye, Incarnation, Witnessed};
+use super::statement::{Goodbye, Incarnation, LastStand, Witnessed};
 use super::view::Status;
 use crate::member::{MemberError, MemberRecord, News as Age, judge};
 use crate::peer::{Keys, PeerKey};
@@ -151,9 +151,9 @@ impl Book {
         self.tombs.get(peer)
     }
 
-    /// Whether a peer said goodbye, and nothing since.
-    pub fn has_left(&self, peer: &PeerKey) -> bool {
-        self.tombs.get(peer).is_some_and(|tomb| tomb.goodbye.is_some())
+    /// Where one stood that said goodbye.
+    pub fn last_stand(&self, peer: &PeerKey) -> Option<LastStand> {
+        Some(self.tombs.get(peer)?.goodbye.as_ref()?.body().stand)
     }
 
     /// Whom there is, and who is gone, from disk: doubted until they answer.
@@ -213,8 +213,7 @@ impl Book {
     pub fn is_news(&self, goodbye: &Goodbye) -> bool {
         let buried = self.tombs.get(&goodbye.peer);
         let known = self.members.get(&goodbye.peer);
-        goodbye.peer != self.own.0
-            && buried.is_none_or(|tomb| tomb.incarnation < goodbye.incarnation || tomb.goodbye.is_none())
+        buried.is_none_or(|tomb| tomb.incarnation < goodbye.incarnation || tomb.goodbye.is_none())
             && known.is_none_or(|known| known.incarnation() <= goodbye.incarnation)
     }
 

@@ -44,10 +44,13 @@ impl<K: Keys> State<K> {
         if self.farewell.is_some() {
             return;
         }
-        match self.own.goodbye(&self.keys) {
+        match self.own.goodbye(self.primary.parting(), &self.keys) {
             Some(goodbye) => {
                 let heard = BTreeSet::new();
                 self.farewell = Some(Farewell { goodbye, since: now, next: now, heard });
+                // Who hears that counts its vote no more, so it must not either.
+                self.view = Arc::new(self.view.updated(self.seen(), self.settled, false));
+                out.push(Effect::Changed);
                 self.say_goodbye(now, out);
             }
             // Nobody knows this peer yet.
@@ -80,12 +83,15 @@ impl<K: Keys> State<K> {
         let (heard, goodbye) = (farewell.heard.clone(), farewell.goodbye.clone());
         let view = Arc::clone(&self.view);
         let stay = self.pick(INTRODUCED, |peer| view.stays(peer));
-        for peer in self.pick(TOLD, |peer| !heard.contains(peer)) {
+        for (n, peer) in self.pick(TOLD, |peer| !heard.contains(peer)).into_iter().enumerate() {
             let others = stay.iter().filter(|stays| **stays != peer);
             let records = others.filter_map(|stays| self.book.get(stays)).map(|known| known.signed.clone());
             let (records, goodbyes) = (records.collect(), vec![goodbye.clone()]);
             let news = News { records, goodbyes, ..News::default() };
             out.push(Effect::Send(peer, Message::News(news)));
+            // By them the others learn of it.
+            let attempts = self.primary.attempts().iter().filter(|_| n < INTRODUCED);
+            out.extend(attempts.map(|attempt| Effect::Send(peer, attempt.as_attempt())));
         }
     }
 

@@ -159,7 +159,7 @@ pub enum Message {
         /// What is known of the peers asked for.
         news: News,
     },
-    /// "What is your settled view?" Answered by `Electors`.
+    /// "What is your settled view, and on what would you settle?" Answered by `Attempt`s and `Electors`.
     WantElectors,
     /// The settled view.
     Electors {
@@ -168,10 +168,15 @@ pub enum Message {
         /// Its members in rising order, at most [`MAX_ELECTORS`].
         members: Vec<PeerKey>,
     },
+    /// A view on which somebody was ready to settle: a part of what stands behind a goodbye.
+    Attempt {
+        /// Its members in rising order, at most [`MAX_ELECTORS`].
+        members: Vec<PeerKey>,
+    },
 }
 
 impl Versioned for Message {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     /// Vectors are larger in memory than on the wire; [`Message::decode`] bounds what is read.
     const LIMIT: usize = 0x10_0000;
 }
@@ -204,6 +209,7 @@ impl Message {
             Message::Items { .. } => "items",
             Message::WantElectors => "want-electors",
             Message::Electors { .. } => "electors",
+            Message::Attempt { .. } => "attempt",
         }
     }
 
@@ -219,7 +225,7 @@ impl Message {
                     && (*done || !entries.is_empty())
             }
             Message::Want { peers, .. } => peers.len() <= MAX_WANTED && peers.is_sorted_by(|a, b| a < b),
-            Message::Electors { members, .. } => {
+            Message::Electors { members, .. } | Message::Attempt { members } => {
                 (1..=MAX_ELECTORS).contains(&members.len()) && members.is_sorted_by(|a, b| a < b)
             }
             Message::PingFor { .. } | Message::Reached { .. } | Message::WantElectors => true,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::peer::{Keys, testing::Keyring};
 use crate::time::Instant;
-use crate::view::{Electors, Stored};
+use crate::view::{Electors, LastStand, Stored};
 use crate::wire::decode;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv6Addr};
@@ -25,12 +25,16 @@ fn incarnation(n: u64) -> Incarnation {
 fn news() -> News {
     let (witness, subject) = (Keyring::numbered(1), Keyring::numbered(2));
     let word = Witnessed { witness: witness.own(), subject: subject.own(), incarnation: incarnation(3) };
-    let goodbye = Goodbye { peer: subject.own(), incarnation: incarnation(4) };
+    let goodbye = Goodbye { peer: subject.own(), incarnation: incarnation(4), stand: last_stand() };
     News {
         records: vec![record(1, 1)],
         witnesses: vec![Signed::sign(word, &witness).unwrap()],
         goodbyes: vec![Signed::sign(goodbye, &subject).unwrap()],
     }
+}
+
+fn last_stand() -> LastStand {
+    LastStand { number: 7, digest: 8, attempts: [1 << 50, 1 << 51, 0, 0, 0, 0, 0, 0] }
 }
 
 fn one_of_each() -> Vec<Message> {
@@ -51,27 +55,29 @@ fn one_of_each() -> Vec<Message> {
         Message::Items { session, news: news() },
         Message::WantElectors,
         Message::Electors { number: 3, members: vec![a, b] },
+        Message::Attempt { members: vec![a, b] },
     ]
 }
 
-/// Version 1 of the wire: a change here is a new version.
+/// Version 2 of the wire: a change here is a new version.
 #[test]
 fn the_bytes_of_every_message_stay_what_they_are() {
     let bytes = one_of_each().iter().map(Message::encode).collect::<Vec<_>>();
     assert_eq!(
         crate::wire::fingerprints(bytes),
         [
-            "37 84b4e2b0510f4b3a",
-            "420 0f208d50540965ca",
-            "43 072c51a41c98ac3a",
-            "43 c35371ce1aef4438",
-            "388 121f938c556ab373",
-            "109 2c2f55bbdbe88821",
-            "101 81f804956d8a99cd",
-            "76 283cb1dcd2a91b6a",
-            "397 414989c2d16a208a",
-            "2 089e1bd5341085e1",
-            "68 1a052d17b4ebdae2",
+            "37 ccefd98e0b019603",
+            "446 c37d8e0fc92b50a5",
+            "43 6135eb4e61a6c25c",
+            "43 62bd22031ee980d7",
+            "414 fc0426ad49748f3c",
+            "109 0994a6fe63820f2d",
+            "101 e7e18088b3b74658",
+            "76 ebfb389980b32a47",
+            "423 d83e0d1c58774c3c",
+            "2 387f4ec53238eee2",
+            "68 cfacc6280b1233fc",
+            "67 d089b9df42930552",
         ]
     );
 }
@@ -97,6 +103,7 @@ fn the_largest_messages_fit() {
         Message::News(News { records, ..News::default() }),
         Message::Listing { session: u64::MAX, entries: (0..MAX_ENTRIES).map(entry).collect(), done: false },
         Message::Electors { number: u64::MAX, members: (0..MAX_ELECTORS).map(peer).collect() },
+        Message::Attempt { members: (0..MAX_ELECTORS).map(peer).collect() },
     ] {
         assert_eq!(Message::decode(&message.encode()).as_ref(), Ok(&message), "{}", message.encode().len());
     }
@@ -116,6 +123,7 @@ fn what_is_out_of_bounds_is_refused() {
         Message::Listing { session: 1, entries: vec![entry(b), entry(a)], done: true },
         Message::Want { session: 1, peers: vec![a, a] },
         Message::Electors { number: 1, members: vec![] },
+        Message::Attempt { members: vec![b, a] },
     ] {
         assert!(Message::decode(&message.encode()).is_err(), "{message:?}");
     }
@@ -125,7 +133,7 @@ fn what_is_out_of_bounds_is_refused() {
 #[test]
 fn what_is_stored_is_read() {
     let keys = Keyring::numbered(2);
-    let goodbye = Goodbye { peer: keys.own(), incarnation: incarnation(4) };
+    let goodbye = Goodbye { peer: keys.own(), incarnation: incarnation(4), stand: last_stand() };
     let electors = || Electors { number: u64::MAX, members: vec![PeerKey([9; 32]); MAX_ELECTORS] };
     let attempts = vec![electors(); crate::view::primary::MAX_ATTEMPTS];
     for stored in [
@@ -145,7 +153,7 @@ fn what_is_stored_is_read() {
 
 proptest! {
     #[test]
-    fn hostile_bytes_never_panic(kind in 0u8..12, mut bytes: Vec<u8>) {
+    fn hostile_bytes_never_panic(kind in 0u8..13, mut bytes: Vec<u8>) {
         bytes.splice(0..0, [Message::VERSION, kind]);
         if let Ok(message) = Message::decode(&bytes) {
             prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
@@ -153,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_message_is_another_or_none(which in 0usize..11, at: prop::sample::Index, bit in 0u8..8) {
+    fn a_changed_message_is_another_or_none(which in 0usize..12, at: prop::sample::Index, bit in 0u8..8) {
         let sent = one_of_each().swap_remove(which);
         let mut bytes = sent.encode();
         let at = at.index(bytes.len());

@@ -56,6 +56,6 @@ pub use io::{Change, Config, Description, Effect, Fault, Input, Reason, Ticket};
 pub use message::Message;
 pub use primary::Electors;
 pub use state::{Start, State};
-pub use statement::{Goodbye, Incarnation, Witnessed};
+pub use statement::{Goodbye, Incarnation, LastStand, Witnessed};
 pub use stored::Stored;
 pub use view::{Seen, Status, View};

@@ -7,7 +7,7 @@
 use super::io::{Description, Effect};
 use super::rumor::Rumor;
 use super::state::State;
-use super::statement::{Goodbye, Incarnation};
+use super::statement::{Goodbye, Incarnation, LastStand};
 use super::stored::Stored;
 use crate::member::{MIN_TOKEN_INTERVAL, MemberError, MemberRecord};
 use crate::peer::{Keys, PeerKey};
@@ -152,10 +152,10 @@ impl Own {
     }
 
     /// The last word. Its sequence is in the block, and no record has it: the next process begins behind the block.
-    pub fn goodbye(&self, keys: &impl Keys) -> Option<Signed<Goodbye>> {
+    pub fn goodbye(&self, stand: LastStand, keys: &impl Keys) -> Option<Signed<Goodbye>> {
         let sequence = self.record.sequence.saturating_add(1);
         let incarnation = Incarnation { sequence, ..self.incarnation() };
-        let goodbye = Goodbye { peer: self.record.peer, incarnation };
+        let goodbye = Goodbye { peer: self.record.peer, incarnation, stand };
         (self.is_ready() && sequence <= self.reserved).then(|| Signed::sign(goodbye, keys).ok())?
     }
 
@@ -166,15 +166,20 @@ impl Own {
 
     /// What a record of our key is, which has its signature.
     pub fn mirror(&self, record: &MemberRecord) -> Mirror {
-        match record.generation.cmp(&self.record.generation) {
+        match *record == *self.record {
+            true => Mirror::Ours,
+            false => self.mirror_said(Incarnation::of(record)),
+        }
+    }
+
+    /// The same of what else has our signature, and was not said by this process.
+    pub fn mirror_said(&self, incarnation: Incarnation) -> Mirror {
+        match incarnation.generation.cmp(&self.record.generation) {
             Ordering::Less => Mirror::Old,
-            Ordering::Greater if self.fresh => Mirror::Behind(record.generation),
+            Ordering::Greater if self.fresh => Mirror::Behind(incarnation.generation),
             Ordering::Greater => Mirror::Twin,
-            Ordering::Equal => match record.sequence.cmp(&self.record.sequence) {
-                Ordering::Less => Mirror::Old,
-                Ordering::Equal if *record == *self.record => Mirror::Ours,
-                _ => Mirror::Twin,
-            },
+            Ordering::Equal if incarnation.sequence < self.record.sequence => Mirror::Old,
+            Ordering::Equal => Mirror::Twin,
         }
     }
 

@@ -7,10 +7,12 @@
 //! (the attempt) and says so; who has heard that from all of them settles. From the first step on a peer counts as primary only with
 //! a majority of the attempt as well, so whoever misses the second step does not go on with the old view.
 //!
-//! Who said goodbye counts no more: it is in no component. The first settled view is that of who founds a swarm, alone; all others
+//! Who said goodbye counts no more: it is in no component. It says where it stood: for who does not know that settled view, or what
+//! it was ready to settle on, it is away, because the others may have decided with it on what this peer has not heard of. The first settled view is that of who founds a swarm, alone; all others
 //! learn of it from somebody, so that newcomers that find only each other are no second swarm.
 
-use super::message::{MAX_ELECTORS, Stand};
+use super::message::{MAX_ELECTORS, Message, Stand};
+use super::statement::LastStand;
 use super::stored::Stored;
 use crate::peer::PeerKey;
 use crate::placement::Key;
@@ -36,6 +38,11 @@ impl Electors {
         digest_of(&self.members)
     }
 
+    /// The message that tells it.
+    pub(super) fn as_attempt(&self) -> Message {
+        Message::Attempt { members: self.members.clone() }
+    }
+
     /// Of two, the one that counts: equal numbers come from a swarm of two that settled on both sides.
     fn rank(&self) -> (u64, u64) {
         (self.number, self.digest())
@@ -59,8 +66,8 @@ pub(super) enum Voter {
     Live,
     /// It does not, for so long.
     Away(Duration),
-    /// It said goodbye.
-    Left,
+    /// It said goodbye, standing there, so long ago.
+    Left(LastStand, Duration),
 }
 
 /// One peer's side.
@@ -108,6 +115,56 @@ impl Primary {
         Stand { number, digest, attempt }
     }
 
+    /// Where it stands when it leaves.
+    pub fn parting(&self) -> LastStand {
+        let (number, digest) = self.last.as_ref().map_or((0, 0), Electors::rank);
+        let attempt = |place| self.attempts.get(place).map_or(0, Electors::digest);
+        LastStand { number, digest, attempts: std::array::from_fn(attempt) }
+    }
+
+    /// What one that left was ready to settle on, and this peer knows nothing of. What was to come before the settled view did not.
+    fn unknown<'a>(&'a self, stand: &'a LastStand) -> impl Iterator<Item = u64> + 'a {
+        let is_old = self.last.as_ref().is_some_and(|last| stand.number.saturating_add(1) < last.number);
+        let knows = |of: u64| self.last.iter().chain(&self.attempts).any(|known| known.digest() == of);
+        stand.attempts.iter().copied().filter(move |of| *of != 0 && !is_old && !knows(*of))
+    }
+
+    /// Whether one that stood there can have decided on nothing that this peer does not know of.
+    fn knows(&self, stand: &LastStand) -> bool {
+        (stand.number, stand.digest) <= self.last.as_ref().map_or((0, 0), Electors::rank)
+            && self.unknown(stand).next().is_none()
+    }
+
+    /// Views on which electors that have left, standing there, were ready to settle, and which this peer does not know: the number
+    /// and the digest.
+    pub fn misses<'a>(
+        &'a self,
+        stands: impl Fn(&PeerKey) -> Option<LastStand> + 'a,
+    ) -> impl Iterator<Item = (u64, u64)> + 'a {
+        self.electors().filter_map(stands).flat_map(|stand| {
+            let unknown: Vec<u64> = self.unknown(&stand).collect();
+            unknown.into_iter().map(move |digest| (stand.number.saturating_add(1), digest))
+        })
+    }
+
+    /// All whose votes count, some of them several times.
+    pub fn electors(&self) -> impl Iterator<Item = &PeerKey> {
+        self.last.iter().chain(&self.attempts).flat_map(|of| &of.members)
+    }
+
+    /// Another says on what one that has left was ready to settle. True if that is one of the views that were missing: others may
+    /// have settled on it, as on what this peer was ready for itself.
+    pub fn learn(&mut self, members: Vec<PeerKey>, stands: impl Fn(&PeerKey) -> Option<LastStand>) -> bool {
+        let digest = digest_of(&members);
+        let missing = self.misses(stands).find(|(_, missing)| *missing == digest);
+        let Some((number, _)) = missing.filter(|_| self.attempts.len() < MAX_ATTEMPTS) else { return false };
+        if self.attempts.is_empty() {
+            (self.written, self.agreed) = (false, BTreeSet::new());
+        }
+        self.attempts.insert(0, Electors { number, members });
+        true
+    }
+
     /// The settled view.
     pub fn last(&self) -> Option<&Electors> {
         self.last.as_ref()
@@ -131,9 +188,9 @@ impl Primary {
     pub fn goes_on_without(&self, own: &PeerKey, voter: impl Fn(&PeerKey) -> Voter) -> bool {
         let Some(last) = &self.last else { return false };
         self.behind.is_none()
-            && self.is_majority(last, among(own, &self.shared, &voter))
+            && self.is_majority(last, self.among(own, &self.shared, &voter))
             && self.attempts.iter().all(|attempt| {
-                self.is_majority(attempt, |peer| if peer == own { Voter::Left } else { voter(peer) })
+                self.is_majority(attempt, |peer| if peer == own { self.leaver() } else { voter(peer) })
             })
     }
 
@@ -144,12 +201,17 @@ impl Primary {
         heard: &BTreeSet<PeerKey>,
         voter: impl Fn(&PeerKey) -> Voter,
     ) -> bool {
-        self.last.iter().chain(&self.attempts).all(|of| self.is_majority(of, among(own, heard, &voter)))
+        self.last.iter().chain(&self.attempts).all(|of| self.is_majority(of, self.among(own, heard, &voter)))
     }
 
     fn is_majority(&self, of: &Electors, voter: impl Fn(&PeerKey) -> Voter) -> bool {
+        let counts = |voter: Voter| match voter {
+            Voter::Left(stand, _) if self.knows(&stand) => None,
+            Voter::Left(_, since) => Some(Voter::Away(since)),
+            seen => Some(seen),
+        };
         let voters: Vec<(&PeerKey, Voter)> =
-            of.members.iter().map(|peer| (peer, voter(peer))).filter(|(_, v)| *v != Voter::Left).collect();
+            of.members.iter().filter_map(|peer| Some((peer, counts(voter(peer))?))).collect();
         let live = voters.iter().filter(|(_, v)| *v == Voter::Live).count();
         let half = 2 * live == voters.len() && live > 0;
         let nearest = || voters.iter().min_by_key(|(peer, _)| (self.swarm.distance_of(peer), **peer));
@@ -158,6 +220,29 @@ impl Primary {
             voters.len() == 2 && voters.iter().any(|(_, v)| for_long(v))
         };
         2 * live > voters.len() || half && (nearest().is_some_and(|(_, v)| *v == Voter::Live) || survives())
+    }
+
+    /// Voters as they are when `own` has left, and of those that live only these count.
+    fn among(
+        &self,
+        own: &PeerKey,
+        these: &BTreeSet<PeerKey>,
+        voter: impl Fn(&PeerKey) -> Voter,
+    ) -> impl Fn(&PeerKey) -> Voter {
+        let leaver = self.leaver();
+        move |peer| match voter(peer) {
+            _ if peer == own => leaver,
+            Voter::Live if !these.contains(peer) => Voter::Away(Duration::ZERO),
+            seen => seen,
+        }
+    }
+
+    /// This peer itself, as others see it when it has left: they may not know what it was ready to settle on.
+    fn leaver(&self) -> Voter {
+        match self.attempts.is_empty() {
+            true => Voter::Left(self.parting(), Duration::ZERO),
+            false => Voter::Away(Duration::ZERO),
+        }
     }
 
     /// The members that are not down, this peer included; none while one of them is in doubt.
@@ -233,6 +318,14 @@ impl Primary {
         later
     }
 
+    /// The last word of one that leaves.
+    pub fn heard_last(&mut self, peer: PeerKey, stand: LastStand) {
+        let LastStand { number, digest, attempts } = stand;
+        for attempt in attempts {
+            self.heard(peer, Stand { number, digest, attempt });
+        }
+    }
+
     /// Whether this is the peer that was asked for a later settled view.
     pub fn is_behind(&self, peer: &PeerKey) -> bool {
         self.behind == Some(*peer)
@@ -269,19 +362,6 @@ impl Primary {
     /// The settled view that the operator says: whoever is in it.
     pub fn refounded(&self, members: Vec<PeerKey>) -> Electors {
         Electors { number: self.last.as_ref().map_or(0, |last| last.number) + 1, members }
-    }
-}
-
-/// Voters as they are when `own` has left, and of those that live only these count.
-fn among(
-    own: &PeerKey,
-    these: &BTreeSet<PeerKey>,
-    voter: impl Fn(&PeerKey) -> Voter,
-) -> impl Fn(&PeerKey) -> Voter {
-    move |peer| match voter(peer) {
-        _ if peer == own => Voter::Left,
-        Voter::Live if !these.contains(peer) => Voter::Away(Duration::ZERO),
-        seen => seen,
     }
 }
 

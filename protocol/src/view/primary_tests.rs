@@ -20,6 +20,10 @@ fn sees(live: &[PeerKey]) -> impl Fn(&PeerKey) -> Voter {
     |peer| if live.contains(peer) { Voter::Live } else { Voter::Away(Duration::ZERO) }
 }
 
+fn gone(from: &Primary) -> Voter {
+    Voter::Left(from.parting(), Duration::ZERO)
+}
+
 const START: Instant = Instant(1_000_000_000);
 
 #[test]
@@ -56,7 +60,7 @@ fn of_two_the_survivor_goes_on_after_a_while_and_of_more_none_does() {
 #[test]
 fn who_left_counts_no_more() {
     let three = peers(3);
-    let left = |peer: &PeerKey| if *peer == three[0] { Voter::Live } else { Voter::Left };
+    let left = |peer: &PeerKey| if *peer == three[0] { Voter::Live } else { gone(&settled_on(&three)) };
     assert!(settled_on(&three).is_primary(left));
 }
 
@@ -122,6 +126,56 @@ fn what_all_have_agreed_on_is_settled_though_the_view_has_changed() {
     let mut primary = restarted();
     primary.heard(three[0], Stand { number: 6, digest: attempt.digest(), attempt: 0 });
     assert_eq!(primary.agreed(&three[1]), Some(attempt), "it has settled, so all had agreed");
+}
+
+/// Of five, two decide with a third on a view of their own; it leaves, and says so to one who was away.
+#[test]
+fn who_left_counts_until_what_it_may_have_decided_is_known() {
+    let five = peers(5);
+    let three = [five[0], five[1], five[2]].to_vec();
+    let mut leaver = settled_on(&five);
+    leaver.see(START, Some(three.clone()));
+    leaver.attempt(START + config().settle_after, sees(&three)).expect("an attempt");
+    let (ready, next) = (leaver.parting(), Electors { number: 6, members: three.clone() });
+    leaver.settle(next.clone());
+    let decided = leaver.parting();
+    let away = settled_on(&five);
+    let with = |left: LastStand| {
+        let five = five.clone();
+        move |peer: &PeerKey| match five.iter().position(|one| one == peer) {
+            Some(0) => Voter::Left(left, Duration::ZERO),
+            Some(3 | 4) => Voter::Live,
+            _ => Voter::Away(Duration::ZERO),
+        }
+    };
+    // Without the leaver these are two of four; the two that have decided are a majority by what they decided.
+    for stand in [ready, decided] {
+        assert!(!away.is_primary(with(stand)), "{stand:?}");
+    }
+    // Of a swarm of two it is as if it were down.
+    let two = Primary::new(&config(), Some(Electors { number: 5, members: five[..2].to_vec() }), Vec::new());
+    let stays = five[1];
+    let other =
+        |since| move |peer: &PeerKey| if *peer == stays { Voter::Live } else { Voter::Left(decided, since) };
+    assert!(two.is_primary(other(config().survivor_after)));
+    // What it was ready for can be learnt, by whoever knows it.
+    let stands = |peer: &PeerKey| (*peer == three[0]).then_some(ready);
+    let mut learns = settled_on(&peers(5));
+    assert_eq!(learns.misses(stands).collect::<Vec<_>>(), [(6, next.digest())]);
+    assert!(!learns.learn(three[1..].to_vec(), stands), "nobody asked for that");
+    assert!(learns.learn(three.clone(), stands));
+    assert_eq!((learns.attempts(), learns.misses(stands).count()), (&[next][..], 0));
+    assert!(!learns.learn(three.clone(), stands), "it is known");
+    let left_and = |away: PeerKey| {
+        let gone = three[0];
+        move |peer: &PeerKey| match *peer {
+            peer if peer == gone => Voter::Left(ready, Duration::ZERO),
+            peer if peer == away => Voter::Away(Duration::ZERO),
+            _ => Voter::Live,
+        }
+    };
+    assert!(learns.is_primary(left_and(five[4])), "three of four, and all that are left of the attempt");
+    assert!(!settled_on(&peers(5)).is_primary(with(ready)));
 }
 
 /// The example for which attempts are written down: of five, three settle on themselves, but one of them does not hear the end of it.

@@ -12,8 +12,9 @@ use super::stored::Key as StoredKey;
 use super::view::Status;
 use crate::member::{MemberError, MemberRecord};
 use crate::peer::{Keys, PeerKey};
-use crate::signed::Signed;
+use crate::signed::{Signable, Signed};
 use crate::time::Instant;
+use std::collections::BTreeSet;
 
 impl<K: Keys> State<K> {
     pub(super) fn received(&mut self, now: Instant, peer: PeerKey, message: Message, out: &mut Vec<Effect>) {
@@ -79,30 +80,41 @@ impl<K: Keys> State<K> {
                     self.settle_on(now, electors);
                 }
             }
+            Message::Attempt { members } => self.learn_attempt(now, members),
         }
     }
 
     /// The settled view, and the goodbyes of those who left it: who came after them would think that they are away.
     fn tell_electors(&mut self, now: Instant, peer: PeerKey, out: &mut Vec<Effect>) {
         let Some(last) = self.primary.last().filter(|_| self.served.is_open(now, &peer)) else { return };
-        let tombs = last.members.iter().filter_map(|member| self.book.tomb(member));
+        let electors: BTreeSet<&PeerKey> = self.primary.electors().collect();
+        let tombs = electors.into_iter().filter_map(|member| self.book.tomb(member));
         let goodbyes: Vec<_> = tombs.filter_map(|tomb| tomb.goodbye.clone()).collect();
         self.served.spend(now, peer, 64 + last.members.len() * 32 + goodbyes.len() * 128);
         for goodbyes in goodbyes.chunks(MAX_NEWS) {
             let news = News { goodbyes: goodbyes.to_vec(), ..News::default() };
             out.push(Effect::Send(peer, Message::News(news)));
         }
+        let attempts = self.primary.attempts();
+        self.served.spend(now, peer, attempts.iter().map(|attempt| attempt.members.len() * 32).sum());
+        out.extend(attempts.iter().map(|attempt| Effect::Send(peer, attempt.as_attempt())));
         let (number, members) = (last.number, last.members.clone());
         out.push(Effect::Send(peer, Message::Electors { number, members }));
+    }
+
+    /// A view on which one that has left was ready to settle.
+    fn learn_attempt(&mut self, now: Instant, members: Vec<PeerKey>) {
+        let book = &self.book;
+        if self.primary.learn(members, |peer| book.last_stand(peer)) {
+            self.electors_write_at.get_or_insert(now);
+            self.review = true;
+        }
     }
 
     /// What the sender of a probe, or of an answer to one, says of itself.
     fn heard(&mut self, now: Instant, peer: PeerKey, word: Word, out: &mut Vec<Effect>) {
         let Some(known) = self.book.get_mut(&peer) else {
-            if self.may_ask(now, peer, Asked::Record) {
-                out.push(Effect::Send(peer, Message::Want { session: 0, peers: vec![peer] }));
-            }
-            return;
+            return self.heard_from_unknown(now, peer, word.incarnation, out);
         };
         let (incarnation, is_down) = (known.incarnation(), known.status == Status::Down);
         let stands = std::mem::replace(&mut known.stand, word.stand) != word.stand;
@@ -123,8 +135,33 @@ impl<K: Keys> State<K> {
         }
         let later = self.primary.heard(peer, word.stand);
         self.review |= stands || later;
-        if later && self.may_ask(now, peer, Asked::Electors) {
+        if later && self.may_ask(now, peer, Asked::Electors)
+            || !later && self.misses_something() && self.may_ask(now, peer, Asked::Departed)
+        {
             out.push(Effect::Send(peer, Message::WantElectors));
+        }
+    }
+
+    /// Whether a view is not known on which one that has left was ready to settle, or what became of an elector, and that matters.
+    fn misses_something(&self) -> bool {
+        let misses = || self.primary.misses(|peer| self.book.last_stand(peer)).next().is_some();
+        let is_known = |peer: &PeerKey| self.book.get(peer).is_some() || self.book.tomb(peer).is_some();
+        let own = self.own.peer();
+        let unknown = || self.primary.electors().any(|peer| *peer != own && !is_known(peer));
+        self.settled && !self.view.primary() && (misses() || unknown())
+    }
+
+    /// One that is no member speaks: it is asked who it is, or told that it has left.
+    fn heard_from_unknown(&mut self, now: Instant, peer: PeerKey, said: Incarnation, out: &mut Vec<Effect>) {
+        let tomb = self.book.tomb(&peer).filter(|tomb| said <= tomb.incarnation);
+        if let Some(goodbye) = tomb.and_then(|tomb| tomb.goodbye.clone()) {
+            // It speaks of the past, or another process with its key has said goodbye, and no record of this one counts any more.
+            if self.may_ask(now, peer, Asked::Mirror) {
+                let news = News { goodbyes: vec![goodbye], ..News::default() };
+                out.push(Effect::Send(peer, Message::News(news)));
+            }
+        } else if self.may_ask(now, peer, Asked::Record) {
+            out.push(Effect::Send(peer, Message::Want { session: 0, peers: vec![peer] }));
         }
     }
 
@@ -236,12 +273,25 @@ impl<K: Keys> State<K> {
 
     /// A record of our own key.
     fn mirrored(&mut self, now: Instant, signed: &Signed<MemberRecord>, out: &mut Vec<Effect>) {
-        match self.own.mirror(signed.body()) {
+        let (mirror, incarnation) = (self.own.mirror(signed.body()), Incarnation::of(signed.body()));
+        self.reflected(now, mirror, incarnation, signed, out);
+    }
+
+    /// What it says about who speaks with our key that this bears its signature.
+    fn reflected<T: Signable>(
+        &mut self,
+        now: Instant,
+        mirror: Mirror,
+        incarnation: Incarnation,
+        signed: &Signed<T>,
+        out: &mut Vec<Effect>,
+    ) {
+        match mirror {
             Mirror::Ours | Mirror::Old => {}
             // Only what we signed, or somebody with our key, counts.
             _ if signed.verify(&self.keys).is_err() => {}
             Mirror::Behind(generation) => self.be_reborn(now, generation),
-            Mirror::Twin => self.twin(Incarnation::of(signed.body()), out),
+            Mirror::Twin => self.twin(incarnation, out),
         }
     }
 
@@ -271,11 +321,16 @@ impl<K: Keys> State<K> {
     }
 
     fn take_goodbye(&mut self, now: Instant, from: PeerKey, signed: Signed<Goodbye>, out: &mut Vec<Effect>) {
-        let Goodbye { peer, incarnation } = *signed.body();
+        let Goodbye { peer, incarnation, stand } = *signed.body();
         if from == peer {
             // Said back: it is waited for.
             let news = News { goodbyes: vec![signed.clone()], ..News::default() };
             out.push(Effect::Send(from, Message::News(news)));
+        }
+        if peer == self.own.peer() {
+            // Who leaves takes nothing any more, so another process said it.
+            self.checks.spend(now, from, 1);
+            return self.reflected(now, self.own.mirror_said(incarnation), incarnation, &signed, out);
         }
         if !self.book.is_news(signed.body()) {
             return;
@@ -285,6 +340,8 @@ impl<K: Keys> State<K> {
             out.push(Effect::Misbehaved(from, Fault::Statement));
             return;
         }
+        // Its last word in any vote.
+        self.primary.heard_last(peer, stand);
         let until = now + self.config.buried;
         self.bury(now, peer, Tomb { incarnation, goodbye: Some(signed), until });
     }

@@ -1,5 +1,6 @@
 //! Whether this peer knows as much as its neighbours, which view has settled, and what is published of both.
 
+use super::book::Tomb;
 use super::io::Effect;
 use super::primary::{Electors, Primary, Voter};
 use super::state::State;
@@ -57,10 +58,15 @@ impl<K: Keys> State<K> {
                 Voter::Away(Duration::ZERO)
             }
             Some(_) => Voter::Live,
-            None if self.book.has_left(peer) => Voter::Left,
-            // Gone: away for a day at least.
-            None if self.book.tomb(peer).is_some() => Voter::Away(self.config.gone_after),
-            None => Voter::Away(Duration::ZERO),
+            None => match self.book.tomb(peer) {
+                Some(Tomb { goodbye: Some(goodbye), until, .. }) => {
+                    let since = self.config.buried.saturating_sub(until.since(now));
+                    Voter::Left(goodbye.body().stand, since)
+                }
+                // Gone: away for a day at least.
+                Some(_) => Voter::Away(self.config.gone_after),
+                None => Voter::Away(Duration::ZERO),
+            },
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Start {
 pub(super) enum Asked {
     Record,
     Electors,
+    /// For the same, because of what those that have left knew.
+    Departed,
     /// Told of its own record.
     Mirror,
     /// Compared with, because it asked and knows something else.
@@ -57,7 +59,10 @@ pub(super) enum Asked {
 impl Asked {
     /// How soon after one another a peer is asked the same.
     fn again(self) -> Duration {
-        Duration::from_secs(if self == Asked::Compare { 5 } else { 1 })
+        Duration::from_secs(match self {
+            Asked::Compare | Asked::Departed => 5,
+            Asked::Record | Asked::Electors | Asked::Mirror => 1,
+        })
     }
 }
 
@@ -237,8 +242,10 @@ impl<K: Keys> State<K> {
         {
             self.lagged(now);
             if now > at + self.config.alone_after {
-                // The others may have settled without this peer meanwhile.
+                // The others may have settled without this peer meanwhile, and who was down may have been there.
                 self.away_until = Some(now);
+                let down = self.book.members_mut().filter(|(_, known)| known.status == Status::Down);
+                down.for_each(|(_, known)| known.since = now);
                 self.change(now);
             }
         }

@@ -1,6 +1,6 @@
 use super::super::io::Change;
 use super::super::message::Claim;
-use super::super::{Goodbye, Incarnation, Witnessed};
+use super::super::{Goodbye, Incarnation, LastStand, Witnessed};
 use super::*;
 use crate::member::{Address, MemberRecord, Transport};
 use crate::peer::testing::Keyring;
@@ -120,7 +120,7 @@ fn word(witness: u64, subject: u64, sequence: u64) -> News {
 fn goodbye(n: u64, sequence: u64) -> News {
     let keys = Keyring::numbered(n);
     let incarnation = Incarnation { generation: 1, sequence };
-    let goodbye = Goodbye { peer: keys.own(), incarnation };
+    let goodbye = Goodbye { peer: keys.own(), incarnation, stand: LastStand::default() };
     News { goodbyes: vec![Signed::sign(goodbye, &keys).unwrap()], ..News::default() }
 }
 
@@ -387,6 +387,37 @@ fn a_record_of_ours_that_we_did_not_make_is_a_twin() {
     *bytes.last_mut().expect("some") ^= 1;
     other.news(1, News { records: vec![crate::wire::decode(&bytes).unwrap()], ..News::default() });
     assert!(other.state.takes_part());
+}
+
+#[test]
+fn a_goodbye_of_ours_that_we_did_not_say_is_a_twins() {
+    let (mut stays, mut other) =
+        (Bench::start(0, true, BTreeMap::new(), START), Bench::start(1, true, BTreeMap::new(), START));
+    stays.meet(1..=2);
+    stays.run(s(30));
+    let copy = Bench::start(0, true, stays.disk.clone(), stays.now);
+    let goodbye = copy.state.own.goodbye(LastStand::default(), &Keyring::numbered(0)).expect("written");
+    // Who has heard it tells it to who goes on.
+    other.meet(2..=2);
+    other.news(2, News { goodbyes: vec![goodbye.clone()], ..News::default() });
+    let word = stays.state.word();
+    let ping = Message::Ping { nonce: 1, word, news: News::default() };
+    other.tell(Input::Received(Keyring::numbered(0).own(), ping));
+    let told = other.out.iter().find_map(|effect| match effect {
+        Effect::Send(_, Message::News(news)) => news.goodbyes.first(),
+        _ => None,
+    });
+    assert_eq!(told, Some(&goodbye));
+    stays.news(1, News { goodbyes: vec![goodbye], ..News::default() });
+    assert!(matches!(stays.out.last(), Some(Effect::Twin(_))) && !stays.state.takes_part());
+    // That of an earlier life is nothing.
+    let mut again = Bench::start(3, true, BTreeMap::new(), START);
+    let before = again.state.own.goodbye(LastStand::default(), &Keyring::numbered(3)).expect("written");
+    again.run(s(5));
+    let mut again = Bench::start(3, true, again.disk.clone(), again.now);
+    again.meet(1..=1);
+    again.news(1, News { goodbyes: vec![before], ..News::default() });
+    assert!(again.state.takes_part());
 }
 
 #[test]

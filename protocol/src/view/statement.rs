@@ -1,5 +1,6 @@
 //! What membership is proved by, beside members' own records.
 
+use super::primary::MAX_ATTEMPTS;
 use crate::member::MemberRecord;
 use crate::peer::PeerKey;
 use crate::signed::Signable;
@@ -55,11 +56,25 @@ pub struct Goodbye {
     pub peer: PeerKey,
     /// Higher than that of all its records so far.
     pub incarnation: Incarnation,
+    /// Where it stands for good.
+    pub stand: LastStand,
+}
+
+/// Where a peer stood when it left: who does not know these views cannot say what others decided with it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+pub struct LastStand {
+    /// The number of the settled view; 0 if it knew of none.
+    pub number: u64,
+    /// The settled view's digest.
+    pub digest: u64,
+    /// Digests of all views that it was ready to settle on since; 0 for none.
+    pub attempts: [u64; MAX_ATTEMPTS],
 }
 
 impl Versioned for Goodbye {
-    const VERSION: u8 = 1;
-    const LIMIT: usize = 64;
+    const VERSION: u8 = 2;
+    // A key, twelve counters of at most 9.
+    const LIMIT: usize = 192;
 }
 
 impl Signable for Goodbye {

@@ -81,7 +81,7 @@ impl Stored {
 }
 
 impl Versioned for Stored {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     /// The settled view and all attempts, of the largest size.
     const LIMIT: usize = 1_024 + (super::primary::MAX_ATTEMPTS + 1) * (MAX_ELECTORS * 32 + 64);
 }

@@ -178,11 +178,12 @@ impl<S: Scenario> World<'_, S> {
             }
             FaultKind::Pause => {
                 slot.busy_until = slot.busy_until.max(until);
+                slot.stood_still = true;
                 None
             }
             FaultKind::Suspend => {
                 slot.busy_until = slot.busy_until.max(until);
-                slot.suspended = true;
+                (slot.suspended, slot.stood_still) = (true, true);
                 self.net.hosts[node.index()].reachable = false;
                 Some(Lasting::Suspend)
             }

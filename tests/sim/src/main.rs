@@ -50,6 +50,9 @@ struct Args {
     /// When a seed fails, look for a smaller run that fails as well
     #[arg(long)]
     shrink: bool,
+    /// Run one seed, and print so many of the last lines of its log
+    #[arg(long, value_name = "LINES", conflicts_with_all = ["seeds", "minutes", "shrink", "metrics", "planted"])]
+    log: Option<usize>,
     /// Print what the runs counted, as JSON
     #[arg(long)]
     metrics: bool,
@@ -141,7 +144,20 @@ fn main() -> ExitCode {
     };
     // A node's panic is a violation, and told as one.
     std::panic::set_hook(Box::new(|_| {}));
+    if let Some(most) = args.log {
+        return log(scenario.as_ref(), &args, most);
+    }
     run(scenario.as_ref(), &args)
+}
+
+fn log(scenario: &dyn Runnable, args: &Args, most: usize) -> ExitCode {
+    let (outcome, lines) = scenario.read(args.seed.unwrap_or(0), &args.options(), most);
+    lines.iter().for_each(|line| println!("{line}"));
+    let digest: String = outcome.digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    println!("{} lines, digest {digest}", outcome.lines);
+    let Some(violation) = outcome.violation else { return ExitCode::SUCCESS };
+    println!("\n{violation}");
+    ExitCode::from(1)
 }
 
 fn run(scenario: &dyn Runnable, args: &Args) -> ExitCode {

@@ -58,6 +58,8 @@ pub(crate) struct Slot<N> {
     /// A tick waits among what is held.
     pub tick_held: bool,
     pub busy_until: Instant,
+    /// It was paused or suspended, and has not been called since.
+    pub stood_still: bool,
     /// How long each call keeps it busy.
     pub service: Duration,
     pub held: VecDeque<Inbound>,
@@ -95,6 +97,7 @@ impl<N: Node> Slot<N> {
             tick: None,
             tick_held: false,
             busy_until: Instant::ZERO,
+            stood_still: false,
             service: Duration::ZERO,
             held: VecDeque::new(),
             wake: None,
@@ -119,6 +122,7 @@ impl<N: Node> Slot<N> {
         self.tick = None;
         self.tick_held = false;
         self.busy_until = Instant::ZERO;
+        self.stood_still = false;
         self.held.clear();
         self.wake = None;
         self.suspended = false;

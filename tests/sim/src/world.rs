@@ -254,6 +254,7 @@ impl<'s, S: Scenario> World<'s, S> {
     /// Calls a node, and does what it asked for.
     fn call(&mut self, id: NodeId, inbound: Inbound) -> Result<(), Failed> {
         let slot = &mut self.slots[id.index()];
+        slot.stood_still = false;
         let now = slot.clock.show(self.now);
         if matches!(inbound, Inbound::Tick) {
             slot.tick_held = false;
@@ -479,7 +480,7 @@ impl<S: Scenario> Machines<S::Node> for World<'_, S> {
             id: slot.id,
             node: slot.node.as_ref(),
             status: slot.status,
-            paused: self.now < slot.busy_until,
+            paused: self.now < slot.busy_until || slot.stood_still,
             disk: &slot.disk,
             clock: &slot.clock,
             incarnation: slot.incarnation,

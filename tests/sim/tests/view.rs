@@ -53,6 +53,18 @@ fn what_was_wrong_once_stays_right() {
         (Setting::All, 101),
         // A founder that was stopped before anybody came did not settle again.
         (Setting::All, 752),
+        // A twin left and said goodbye: nobody took the other for a member any more, and nobody told it.
+        (Setting::All, 559),
+        // Who was away took one that left for a vote less, while the others had settled on another view with it.
+        (Setting::All, 2097),
+        // Who said goodbye counted its own vote on.
+        (Setting::Seen, 2347),
+        // Who did not know on what one that left had been ready to settle could never settle again.
+        (Setting::Seen, 480),
+        // Who did not know that an elector of an attempt had left could never settle again.
+        (Setting::All, 8451),
+        // Who slept for long took the time for one in which others were down.
+        (Setting::Seen, 3582),
         // Streams that broke one after the other, each with a question on it, were taken for a death.
         (Setting::Seen, 277),
     ] {

@@ -9,7 +9,7 @@ pub mod steward;
 pub mod swarm;
 pub mod view;
 
-use crate::run::{Options, Outcome, run};
+use crate::run::{Options, Outcome, read, run};
 use crate::scenario::Scenario;
 use crate::shrink::{Shrunk, shrink};
 
@@ -23,6 +23,8 @@ pub trait Runnable: Sync {
     fn is_planted(&self) -> bool;
     /// [`crate::run()`].
     fn run(&self, seed: u64, options: &Options) -> Outcome;
+    /// [`crate::read`], all machines' lines.
+    fn read(&self, seed: u64, options: &Options, most: usize) -> (Outcome, Vec<String>);
     /// [`crate::shrink()`].
     fn shrink(&self, seed: u64, options: &Options, tries: u32) -> Option<Shrunk>;
 }
@@ -42,6 +44,10 @@ impl<S: Scenario> Runnable for S {
 
     fn run(&self, seed: u64, options: &Options) -> Outcome {
         run(self, seed, options)
+    }
+
+    fn read(&self, seed: u64, options: &Options, most: usize) -> (Outcome, Vec<String>) {
+        read(self, seed, options, &[], most)
     }
 
     fn shrink(&self, seed: u64, options: &Options, tries: u32) -> Option<Shrunk> {

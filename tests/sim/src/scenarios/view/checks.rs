@@ -192,7 +192,10 @@ impl Check<Member> for OnePrimary {
         }
         for (i, (a, one)) in primary.iter().enumerate() {
             for (b, other) in &primary[..i] {
-                let of_few = |node: &Member| node.electors().is_none_or(|of| of.len() <= 2);
+                let counts = |node: &Member, peer: &PeerKey| node.view().member(peer).is_some();
+                let of_few = |node: &Member| {
+                    node.electors().is_none_or(|of| of.iter().filter(|peer| counts(node, peer)).count() <= 2)
+                };
                 let shared = one
                     .view()
                     .members()
@@ -270,7 +273,10 @@ impl Check<Member> for AllAgree {
                 2 * live > of.iter().filter(|peer| node.view().member(peer).is_some()).count()
             };
             if is_majority(electors) && node.attempts().all(is_majority) {
-                let what = format!("{id} is not primary, though most of {electors:?} are there");
+                let attempts: Vec<_> = node.attempts().collect();
+                let what = format!(
+                    "{id} is not primary, though most of {electors:?} are there, and of all of {attempts:?}"
+                );
                 return Err(Broken::new(what, [*id]));
             }
         }

@@ -129,10 +129,10 @@ impl Member {
         self.state.attempts().iter().map(|attempt| attempt.members.as_slice())
     }
 
-    /// Whether it holds itself for a part of the primary component.
+    /// Whether it acts as a part of the primary component, as who grants leases does.
     pub fn primary(&self) -> bool {
         if self.variant != Variant::HalfIsPrimary {
-            return self.view.primary();
+            return self.view.primary() && !self.view.in_doubt();
         }
         let live = |of: &[PeerKey]| of.iter().filter(|peer| self.view.is_live(peer)).count();
         self.view.settled() && self.electors().is_some_and(|of| 2 * live(of) >= of.len())
@@ -200,9 +200,11 @@ impl Member {
         }
     }
 
-    /// Machines are tried at which somebody may be, as the DHT would: often as long as nobody is known.
+    /// Machines are tried at which somebody may be, as the DHT would: often as long as nobody else is there.
     fn look(&mut self, ctx: &mut Ctx<'_, Event>) {
-        let knows = self.state.view().members().count() > 1 && self.state.electors().is_some();
+        let view = self.state.view();
+        let live = view.members().filter(|(peer, _)| view.is_live(peer)).count();
+        let knows = live > 1 && self.state.electors().is_some();
         self.look_at = ctx.now() + if knows { LOOKING * 12 } else { LOOKING };
         for _ in 0..self.others.min(if knows { 1 } else { 3 }) {
             let to = NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0));
