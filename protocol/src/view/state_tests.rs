@@ -213,6 +213,21 @@ fn a_loop_that_hung_blames_nobody() {
 }
 
 #[test]
+fn the_time_of_a_sleep_makes_nobody_gone() {
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet(1..=3);
+    bench.run(s(30));
+    bench.answering.remove(&Keyring::numbered(1).own());
+    bench.run(s(60));
+    assert_eq!(bench.status(1), Some(Status::Down));
+    bench.now = bench.now + config().gone_after * 2;
+    bench.run(s(60));
+    assert_eq!(bench.status(1), Some(Status::Down), "it may have been there meanwhile");
+    bench.run(config().gone_after);
+    assert_eq!(bench.status(1), None);
+}
+
+#[test]
 fn the_word_of_three_is_believed_and_that_of_two_or_of_old_is_looked_into() {
     let mut bench = Bench::start(0, true, BTreeMap::new(), START);
     bench.meet(1..=7);

@@ -205,7 +205,7 @@ impl Member {
         let view = self.state.view();
         let live = view.members().filter(|(peer, _)| view.is_live(peer)).count();
         let knows = live > 1 && self.state.electors().is_some();
-        self.look_at = ctx.now() + if knows { LOOKING * 12 } else { LOOKING };
+        self.look_at = ctx.now() + if knows { LOOKING * 3 } else { LOOKING };
         for _ in 0..self.others.min(if knows { 1 } else { 3 }) {
             let to = NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0));
             if to != self.me {
