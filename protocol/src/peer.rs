@@ -39,6 +39,47 @@ impl fmt::Debug for PeerKey {
     }
 }
 
+/// A few peers, each once. Thousands of slots have such a set: it takes 32 bytes for each peer in it, where a tree takes 360 for one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FewPeers(Vec<PeerKey>);
+
+impl FewPeers {
+    /// Takes one in; false if it is there already.
+    pub fn insert(&mut self, peer: PeerKey) -> bool {
+        let is_new = !self.contains(&peer);
+        if is_new {
+            self.0.reserve_exact(1);
+            self.0.push(peer);
+        }
+        is_new
+    }
+
+    /// Whether it is one of them.
+    pub fn contains(&self, peer: &PeerKey) -> bool {
+        self.0.contains(peer)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Leaves those for which this holds.
+    pub fn retain(&mut self, holds: impl FnMut(&PeerKey) -> bool) {
+        self.0.retain(holds);
+    }
+
+    /// Leaves none, and gives the memory back.
+    pub fn clear(&mut self) {
+        self.0 = Vec::new();
+    }
+
+    /// All, in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = &PeerKey> {
+        self.0.iter()
+    }
+}
+
 /// A signature as Ed25519 makes it: 64 bytes, on the wire as they are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Halves", into = "Halves")]

@@ -3,7 +3,7 @@
 use anthill_crawler::time::Instant;
 use anthill_protocol::claim::Token;
 use anthill_protocol::key::Slot;
-use anthill_protocol::peer::PeerKey;
+use anthill_protocol::peer::{FewPeers, PeerKey};
 use anthill_protocol::replica::Position;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub(super) struct State {
     /// How far claims were told that the copy is.
     pub position: Option<Position>,
     /// Who is to have a copy, and does not count as a keeper yet.
-    pub learners: BTreeSet<PeerKey>,
+    pub learners: FewPeers,
     /// Permits whose pages are not written yet.
     pub flights: u32,
     /// Handing over: by this token.

@@ -275,8 +275,11 @@ impl<K: Keys + Clone> Peer<K> {
                     self.slots.offices.insert(slot);
                     self.tell_claims(claim::Input::Want(slot));
                 }
-                steward::Effect::Drained(slot) => {
-                    self.slots.of(slot).drain.iter_mut().for_each(|drain| drain.windows = true);
+                steward::Effect::Drained(slot, token) => {
+                    let state = self.slots.of(slot);
+                    if state.held == Some(token) {
+                        state.drain.iter_mut().for_each(|drain| drain.windows = true);
+                    }
                 }
                 steward::Effect::Persist { shared, ticket } => {
                     let ticket = self.ticket(Owner::Shared(ticket));

@@ -4,11 +4,11 @@ use super::Token;
 use super::io::{Config, Ticket};
 use super::proof::{Grant, Mint, majority};
 use super::record::Record;
-use crate::peer::PeerKey;
+use crate::peer::{FewPeers, PeerKey};
 use crate::replica::Position;
 use crate::signed::Signed;
 use crate::time::Instant;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Answers that wait for the disk, of one slot. More are dropped, the oldest first: who asked asks again.
 const MAX_AFTER: usize = 32;
@@ -48,9 +48,9 @@ pub(super) struct Place {
     pub wanted_until: Instant,
     pub position: Option<Position>,
     /// Who has a whole copy.
-    pub whole: BTreeSet<PeerKey>,
+    pub whole: FewPeers,
     /// Who was said to need one.
-    pub copying: BTreeSet<PeerKey>,
+    pub copying: FewPeers,
     /// What the view wants, and since when it does.
     pub wish: Option<Box<(Wish, Instant)>>,
     /// Since when the holder is not live, or unknown.

@@ -121,8 +121,8 @@ pub enum Effect {
     Opened(AddressKey),
     /// The lease of this slot is wanted (for some half a minute): it is renewed only then.
     NeedLease(Slot),
-    /// No window of this slot is open any more.
-    Drained(Slot),
+    /// No window of this slot is open any more that was granted under this token, which is given up.
+    Drained(Slot, Token),
     /// Write down, synced, whether other peers may have windows from here: what [`super::State::new`] is to be told. Answer: `Persisted` or
     /// `NotPersisted`.
     Persist {

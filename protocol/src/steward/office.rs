@@ -350,10 +350,10 @@ impl Office {
         let open =
             |address: &AddressKey| self.fronts.get(address).is_some_and(|f| f.open_until(now).is_some());
         let is_over = self.quarantine <= now && !self.of_slot(slot).iter().any(open);
-        if let Some((_, answered)) = self.draining.get_mut(&slot).filter(|(_, answered)| is_over && !answered)
-        {
+        let draining = self.draining.get_mut(&slot).filter(|(_, answered)| is_over && !answered);
+        if let Some((token, answered)) = draining {
             *answered = true;
-            send.effects.push(Effect::Drained(slot));
+            send.effects.push(Effect::Drained(slot, *token));
         }
     }
 }

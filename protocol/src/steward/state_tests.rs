@@ -199,10 +199,10 @@ fn a_slot_that_is_handed_over_is_drained_and_stays_so() {
     let (mut steward, _) = two();
     steward.want();
     assert!(steward.open().is_some());
-    assert!(!steward.tell(Input::Drain(slot(), token(1))).contains(&Effect::Drained(slot())));
+    assert!(!steward.tell(Input::Drain(slot(), token(1))).contains(&Effect::Drained(slot(), token(1))));
     steward.lease(1);
     let effects = steward.pass(9 * S);
-    assert_eq!(effects.iter().filter(|effect| **effect == Effect::Drained(slot())).count(), 1);
+    assert_eq!(effects.iter().filter(|effect| **effect == Effect::Drained(slot(), token(1))).count(), 1);
     steward.lease(1);
     steward.pass(20 * S);
     assert_eq!(steward.open(), None, "not under this token again");
@@ -223,7 +223,7 @@ fn who_looks_at_an_address_for_another_reason_sees_that_its_slot_is_drained() {
     assert!(
         steward
             .tell(Input::Lease { slot: slot(), token: token(1), until: steward.now + S })
-            .contains(&Effect::Drained(slot()))
+            .contains(&Effect::Drained(slot(), token(1)))
     );
 }
 
@@ -233,7 +233,7 @@ fn who_starts_again_does_not_call_a_slot_drained_before_windows_that_it_does_not
     again.lease(1);
     assert_eq!(again.tell(Input::Drain(slot(), token(1))), []);
     assert_eq!(again.pass(Config::default().window), []);
-    assert_eq!(again.pass(S), [Effect::Drained(slot())]);
+    assert_eq!(again.pass(S), [Effect::Drained(slot(), token(1))]);
     assert_eq!(again.state.deadline(), None);
 }
 

@@ -23,8 +23,9 @@ const MEETING: Duration = Duration::from_secs(45);
 /// when the two lines meet.
 #[derive(Default)]
 pub struct OneHolder {
-    /// Whether each takes itself for a member of the primary component, and since what true time.
-    primary: BTreeMap<NodeId, (bool, Instant)>,
+    /// Since what true time each takes itself for a member of the primary component, or has done so last, and until when. Who comes
+    /// back within a lease goes on as if it had not been away.
+    primary: BTreeMap<NodeId, (Instant, Option<Instant>)>,
     quiet_since: Option<Instant>,
     /// When each line first gave a permit: one may begin in the quiet phase, when nobody else could take a slot up.
     begun: BTreeMap<(Slot, Root), Instant>,
@@ -43,9 +44,17 @@ impl OneHolder {
         }
         let node = view.machine(view.actor).and_then(|machine| machine.node);
         let is = node.and_then(|node| node.view.as_ref()).is_some_and(|view| view.primary());
-        let known = self.primary.entry(view.actor).or_insert((is, view.now));
-        if known.0 != is {
-            *known = (is, view.now);
+        let never = (Instant::ZERO, Some(Instant::ZERO));
+        let (begun, ended) = self.primary.entry(view.actor).or_insert(never);
+        match (is, *ended) {
+            (true, Some(at)) => {
+                if view.now >= at + config().lease {
+                    *begun = view.now;
+                }
+                *ended = None;
+            }
+            (false, None) => *ended = Some(view.now),
+            _ => {}
         }
     }
 
@@ -60,12 +69,13 @@ impl OneHolder {
         }
         // What clocks differ by.
         let lease = config().kept();
-        match peers.map(|peer| self.primary.get(&peer).copied().unwrap_or((false, Instant::ZERO))) {
-            [(true, _), (true, _)] => true,
-            [(true, begun), (false, ended)] | [(false, ended), (true, begun)] => {
+        let never = (Instant::ZERO, Some(Instant::ZERO));
+        match peers.map(|peer| self.primary.get(&peer).copied().unwrap_or(never)) {
+            [(_, None), (_, None)] => true,
+            [(begun, None), (_, Some(ended))] | [(_, Some(ended)), (begun, None)] => {
                 begun < ended && now < ended + lease
             }
-            [(false, one), (false, other)] => now < one + lease && now < other + lease,
+            [(_, Some(one)), (_, Some(other))] => now < one + lease && now < other + lease,
         }
     }
 }
@@ -89,7 +99,10 @@ impl Check<Peer> for OneHolder {
                 for other in node.permits(permit.slot, machine.clock.show(view.now)) {
                     if other.root == permit.root || !self.may_overlap(view.now, [actor, id], [&permit, other])
                     {
-                        let what = format!("{actor} has {permit:?} while {id} has {other:?}");
+                        let since = [actor, id].map(|peer| self.primary.get(&peer));
+                        let what = format!(
+                            "{actor} has {permit:?} while {id} has {other:?}; in the primary component, and since when: {since:?}"
+                        );
                         return Err(Broken::new(what, [actor, id]));
                     }
                 }

@@ -237,14 +237,12 @@ impl Peer {
                 self.stores.insert(slot, Store { token, seq: 0, links: links.into_iter().collect() });
                 self.tell(ctx, Input::Held(slot, token));
             }
-            Word::Lost { slot, to } => {
-                // What is said late may be of a holding before this one.
-                if self.stores.get(&slot).is_some_and(|store| store.token < to) {
-                    self.stores.remove(&slot);
-                    self.tell(ctx, Input::Lost(slot));
-                }
-            }
+            Word::Lost { slot, to } => self.lost(ctx, slot, to),
             Word::Route { slot, holder, token } => {
+                // That it was lost may have been said while nobody was to hear it; claims find out.
+                if NodeId(holder) != self.me {
+                    self.lost(ctx, slot, token);
+                }
                 if self.tokens.get(&slot).is_none_or(|known| *known < token) {
                     self.tokens.insert(slot, token);
                     self.tell(ctx, Input::Route(slot, Some((key_of(NodeId(holder)), token))));
@@ -254,6 +252,14 @@ impl Peer {
             Word::Acknowledged { slot, token, seq } => self.tell(ctx, Input::Durable { slot, token, seq }),
             Word::Calm => self.calm = true,
             Word::Hello | Word::Replicate { .. } => {}
+        }
+    }
+
+    /// Another holds a slot by this token. What is said late may be of a holding before this one.
+    fn lost(&mut self, ctx: &mut Ctx<'_, Event>, slot: Slot, to: Token) {
+        if self.stores.get(&slot).is_some_and(|store| store.token < to) {
+            self.stores.remove(&slot);
+            self.tell(ctx, Input::Lost(slot));
         }
     }
 

@@ -255,12 +255,12 @@ impl Peer {
                     let write = ctx.persist(SHARED.to_vec(), vec![u8::from(shared)], true);
                     self.writing.insert(write, ticket);
                 }
-                Effect::Drained(slot) => {
-                    if let Some(token) = self.held.remove(&slot) {
-                        Word::Drained { slot, token }.send(ctx, self.claims);
-                    }
+                // Held anew meanwhile, it was given for another time.
+                Effect::Drained(slot, token) if self.held.get(&slot) == Some(&token) => {
+                    self.held.remove(&slot);
+                    Word::Drained { slot, token }.send(ctx, self.claims);
                 }
-                Effect::Opened(_) | Effect::NeedLease(_) | Effect::Hint { .. } => {}
+                Effect::Drained(..) | Effect::Opened(_) | Effect::NeedLease(_) | Effect::Hint { .. } => {}
                 Effect::Misbehaved(peer, fault) => panic!("{peer} is accused: {fault}"),
             }
         }
