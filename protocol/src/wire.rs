@@ -21,8 +21,8 @@ pub enum WireError {
     /// Nothing there at all.
     #[error("empty value")]
     Empty,
-    /// Written by a version this one does not know: use the newer program.
-    #[error("version {found} is not understood (this program knows {known}): use a newer anthill")]
+    /// Written by a version this one does not know: the older of the two programs is to be updated.
+    #[error("version {found} is not understood (this program knows {known}): use a newer anthill{}", older(*found, *known))]
     Version {
         /// What the bytes say.
         found: u8,
@@ -35,6 +35,11 @@ pub enum WireError {
     /// More bytes than the value needs.
     #[error("{0} bytes after the end of the value")]
     Trailing(usize),
+}
+
+/// Where the program that has to be updated is another's.
+fn older(found: u8, known: u8) -> &'static str {
+    if found < known { " where this was written" } else { "" }
 }
 
 /// Bytes of a value, version first.
@@ -147,6 +152,9 @@ mod tests {
         assert_eq!(decode::<Sample>(&bytes), Err(WireError::Trailing(1)));
         bytes[0] = 4;
         assert_eq!(decode::<Sample>(&bytes), Err(WireError::Version { found: 4, known: 3 }));
+        let says = |found| WireError::Version { found, known: 3 }.to_string();
+        assert!(says(4).ends_with("use a newer anthill"), "{}", says(4));
+        assert!(says(2).ends_with("use a newer anthill where this was written"), "{}", says(2));
         assert_eq!(decode::<Sample>(&[]), Err(WireError::Empty));
     }
 
