@@ -39,7 +39,8 @@ pub(super) struct Held {
     pub durable: Option<u64>,
     /// Who is to become whole.
     pub copies: BTreeSet<PeerKey>,
-    pub followers: BTreeMap<PeerKey, Follower>,
+    /// In boxes: a tree keeps room for eleven, and there are thousands of trees with one or two.
+    pub followers: BTreeMap<PeerKey, Box<Follower>>,
     /// Where reads of changes under way begin.
     pub reading: BTreeSet<u64>,
 }

@@ -131,7 +131,7 @@ impl<K: Keys> State<K> {
         let copies = &held.copies;
         let gone = held.followers.keys().filter(|peer| !copies.contains(peer) && !set.contains(peer));
         let gone: Vec<PeerKey> = gone.copied().collect();
-        let mut gone: Vec<(PeerKey, Follower)> =
+        let mut gone: Vec<(PeerKey, Box<Follower>)> =
             gone.into_iter().filter_map(|peer| held.followers.remove_entry(&peer)).collect();
         for peer in held.copies.clone() {
             held.followers.entry(peer).or_default().whole = false;
