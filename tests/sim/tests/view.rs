@@ -55,7 +55,7 @@ fn what_was_wrong_once_stays_right() {
         (Setting::All, 752),
         // A twin left and said goodbye: nobody took the other for a member any more, and nobody told it.
         (Setting::All, 559),
-        // Who was away took one that left for a vote less, while the others had settled on another view with it.
+        // The check took a machine that had slept, and was not called since, for primary.
         (Setting::All, 2097),
         // Who said goodbye counted its own vote on.
         (Setting::Seen, 2347),
