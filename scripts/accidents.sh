@@ -8,22 +8,21 @@ set -eu
 minutes=${1:-60}
 first=${2:-0}
 cd "$(dirname "$0")/.."
-cargo build --release -q -p anthill-sim
-sim=${CARGO_TARGET_DIR:-target}/release/anthill-sim
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+: "${CARGO_TARGET_DIR:=${XDG_CACHE_HOME:-$HOME/.cache}/anthill/target}"
+export CARGO_TARGET_DIR
+cargo build --release --locked -q -p anthill-sim
+sim=$CARGO_TARGET_DIR/release/anthill-sim
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 # Minutes of sixty.
 while read -r scenario share; do
     part=$(awk "BEGIN { print $minutes * $share / 60 }")
-    if ! "$sim" --scenario "$scenario" --minutes "$part" --seed "$first" >"$out.part"; then
-        cat "$out.part"
-        rm -f "$out.part"
-        exit 1
-    fi
-    cat "$out.part"
+    held=0
+    "$sim" --scenario "$scenario" --minutes "$part" --seed "$first" >"$work/part" || held=$?
+    cat "$work/part"
     echo
-    cat "$out.part" >>"$out"
-    rm -f "$out.part"
+    [ "$held" = 0 ] || exit "$held"
+    cat "$work/part" >>"$work/all"
 done <<'SCENARIOS'
 view 10
 view-seen 8
@@ -36,4 +35,4 @@ steward 5
 swarm 6
 SCENARIOS
 awk '/ seeds in / { seeds += $2; for (n = 1; n <= NF; n++) if ($n == "simulated") hours += $(n - 1) }
-    END { print seeds " seeds in all, " hours " simulated hours" }' "$out"
+    END { print seeds " seeds in all, " hours " simulated hours" }' "$work/all"

@@ -8,8 +8,10 @@
 //! a majority of the attempt as well, so whoever misses the second step does not go on with the old view.
 //!
 //! Who said goodbye counts no more: it is in no component. It says where it stood: for who does not know that settled view, or what
-//! it was ready to settle on, it is away, because the others may have decided with it on what this peer has not heard of. The first settled view is that of who founds a swarm, alone; all others
-//! learn of it from somebody, so that newcomers that find only each other are no second swarm.
+//! it was ready to settle on, it is away, because the others may have decided with it on what this peer has not heard of.
+//!
+//! The first settled view is that of who founds a swarm, alone; all others learn of it from somebody, so that newcomers that find
+//! only each other are no second swarm.
 
 use super::message::{MAX_ELECTORS, Message, Stand};
 use super::statement::LastStand;
