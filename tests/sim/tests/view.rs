@@ -57,12 +57,13 @@ fn what_was_wrong_once_stays_right() {
         (Setting::All, 559),
         // The check took a machine that had slept, and was not called since, for primary.
         (Setting::All, 2097),
+        // Who did not know that an elector of an attempt had left could never settle again.
+        (Setting::All, 8451),
+        // Of the next three the bugs are not met any more by these seeds, since members look for others more often.
         // Who said goodbye counted its own vote on.
         (Setting::Seen, 2347),
         // Who did not know on what one that left had been ready to settle could never settle again.
         (Setting::Seen, 480),
-        // Who did not know that an elector of an attempt had left could never settle again.
-        (Setting::All, 8451),
         // Who slept for long took the time for one in which others were down.
         (Setting::Seen, 3582),
         // Streams that broke one after the other, each with a question on it, were taken for a death.
