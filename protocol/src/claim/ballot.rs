@@ -105,7 +105,7 @@ impl<K: Keys> State<K> {
     }
 
     /// Mints the claim, if those with a say have promised.
-    fn advance(&mut self, now: Instant, slot: Slot) {
+    pub(super) fn advance(&mut self, now: Instant, slot: Slot) {
         let me = self.me;
         let Some(place) = self.places.get_mut(&slot) else { return };
         let Some((attempt, known)) = place.attempt.as_ref().zip(place.record.known()) else { return };

@@ -152,6 +152,10 @@ impl<K: Keys> State<K> {
             place.orphan_since = None;
             return;
         }
+        // A late acknowledgement, or the holder's word, may have made the claim known an established one since the last
+        // promise came: the set before it has no say any more, and those who promised are enough.
+        self.advance(now, slot);
+        // Nothing is asked if that was the end of the attempt.
         self.ask_promises(slot);
         let at = now + self.pause(slot);
         self.plan(slot, at);

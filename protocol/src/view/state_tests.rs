@@ -324,6 +324,16 @@ fn who_knows_the_swarm_only_by_one_that_leaves_is_not_alone_after_its_goodbye() 
 }
 
 #[test]
+fn who_says_goodbye_has_no_vote_of_its_own_any_more() {
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet(1..=2);
+    bench.run(s(30));
+    assert!(bench.state.view().primary());
+    bench.tell(Input::Leave);
+    assert!(!bench.state.view().primary(), "the others are two of two, and it is none of them");
+}
+
+#[test]
 fn goodbye_is_said_until_it_is_said_back_and_not_for_ever() {
     let said = |bench: &Bench| -> Vec<News> {
         let goodbye = |effect: &Effect| match effect {

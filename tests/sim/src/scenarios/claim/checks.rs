@@ -214,7 +214,8 @@ impl Check<Peer> for AllSettled {
             owners.sort_unstable();
             let should = seen.should_hold(slot, config.replicas);
             if should != Some(mint.claim.holder) || owners != mint.claim.set {
-                let what = format!("slot {}: {mint:?} should be {should:?} of {owners:?}", slot.number());
+                let (number, place) = (slot.number(), holder.claims.describe(slot));
+                let what = format!("slot {number}: {mint:?} should be {should:?} of {owners:?}: {place}");
                 return Err(Broken::new(what, [*id]));
             }
             if let Some((id, _)) = running.iter().find(|(_, node)| node.claims.is_moving(slot)) {
