@@ -2,7 +2,8 @@
 //!
 //! Writes take effect in the order in which they were asked for, each whole: what a log-structured store promises.
 //! A killed process keeps what was written; a machine without power keeps what was synced. Of the rest, a crash
-//! keeps a random first part: never a later write without an earlier one.
+//! keeps a random first part: never a later write without an earlier one. What a process finds when it starts is safe: a store
+//! that is opened writes what it recovers from its log to synced tables before it answers (RocksDB does, unless told not to).
 
 use crate::dice::Dice;
 use std::collections::{BTreeMap, VecDeque};
@@ -128,7 +129,7 @@ impl Disk {
         self.unsafe_yet.clear();
     }
 
-    /// An orderly end: everything is synced.
+    /// An orderly end, or a process that opens it: everything is synced.
     pub(crate) fn sync(&mut self) {
         self.unsafe_yet.clear();
     }
@@ -216,6 +217,17 @@ mod tests {
         disk.done(Ticket(1), true);
         disk.lose_power(&mut Dice::new(1, "disk"));
         assert_eq!(keys(&disk), [1, 2]);
+    }
+
+    #[test]
+    fn what_a_process_finds_when_it_starts_no_loss_of_power_undoes() {
+        let mut disk = Disk::default();
+        put(&mut disk, 1, 1);
+        disk.done(Ticket(1), false);
+        disk.kill(&mut Dice::new(1, "disk"));
+        disk.sync();
+        disk.lose_power(&mut Dice::new(1, "disk"));
+        assert_eq!(keys(&disk), [1]);
     }
 
     #[test]

@@ -431,6 +431,7 @@ impl<'s, S: Scenario> World<'s, S> {
         let own = u64::from(id.0) << 32 | u64::from(incarnation);
         let seed = Dice::new(self.seed ^ own.wrapping_mul(0x9e37_79b9_7f4a_7c15), "node").number();
         let now = slot.clock.show(self.now);
+        slot.disk.sync();
         let node = <S::Node as Node>::boot(self.scenario.boot(&start), &slot.disk, now, seed);
         let host = &mut self.net.hosts[id.index()];
         (host.up, host.reachable, host.label) = (true, true, node.label());
