@@ -1,7 +1,7 @@
 //! Who is known: of each member its latest record and how it does, and of those that are gone that they are.
 
 use super::message::{BUCKETS, Claim, Entry, Stand};
-use super::statement::{Goodbye, Incarnation, LastStand, Witnessed};
+use super::statement::{Goodbye, Incarnation, Witnessed};
 use super::view::Status;
 use crate::member::{MemberError, MemberRecord, News as Age, judge};
 use crate::peer::{Keys, PeerKey};
@@ -36,8 +36,8 @@ pub(super) struct Known {
     witnesses: BTreeMap<PeerKey, Instant>,
     /// When we last said so.
     pub stated_at: Option<Instant>,
-    /// Where it last said it stands.
-    pub stand: Stand,
+    /// Where it last said it stands, since it was down or lost its disk.
+    pub stand: Option<Stand>,
 }
 
 impl Known {
@@ -53,7 +53,7 @@ impl Known {
             answered_at: None,
             witnesses: BTreeMap::new(),
             stated_at: None,
-            stand: Stand::default(),
+            stand: None,
         }
     }
 
@@ -151,9 +151,12 @@ impl Book {
         self.tombs.get(peer)
     }
 
-    /// Where one stood that said goodbye.
-    pub fn last_stand(&self, peer: &PeerKey) -> Option<LastStand> {
-        Some(self.tombs.get(peer)?.goodbye.as_ref()?.body().stand)
+    /// Where one stands that is there, or stood when it said goodbye.
+    pub fn stand(&self, peer: &PeerKey) -> Option<Stand> {
+        match self.members.get(peer) {
+            Some(known) => known.stand.clone().filter(|_| known.status != Status::Down),
+            None => Some(self.tombs.get(peer)?.goodbye.as_ref()?.body().stand.into()),
+        }
     }
 
     /// Whom there is, and who is gone, from disk: doubted until they answer.
@@ -195,7 +198,9 @@ impl Book {
         // What was said of an earlier incarnation is void; who is down stays so until it answers.
         let status = if known.status == Status::Down { Status::Down } else { Status::Alive };
         let since = if known.status == status { known.since } else { now };
-        let (answered_at, stand) = (known.answered_at, known.stand);
+        let answered_at = known.answered_at;
+        // Of another generation is who has lost its disk.
+        let stand = known.stand.take().filter(|_| known.record.generation == record.generation);
         *known = Known { since, answered_at, stand, ..Known::new(signed.clone(), status, now) };
         Ok(Taken::Newer)
     }

@@ -227,6 +227,7 @@ impl<K: Keys> State<K> {
     fn declare_down(&mut self, now: Instant, peer: PeerKey) {
         let Some(known) = self.book.get_mut(&peer) else { return };
         (known.status, known.since, known.failed_since) = (Status::Down, now, None);
+        known.stand = None;
         self.prober.forget(&peer);
         self.primary.lost(&peer);
         self.unheard.remove(&peer);

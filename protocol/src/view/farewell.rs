@@ -90,7 +90,7 @@ impl<K: Keys> State<K> {
             let news = News { records, goodbyes, ..News::default() };
             out.push(Effect::Send(peer, Message::News(news)));
             // By them the others learn of it.
-            let attempts = self.primary.attempts().iter().filter(|_| n < INTRODUCED);
+            let attempts = self.primary.attempts().filter(|_| n < INTRODUCED);
             out.extend(attempts.map(|attempt| Effect::Send(peer, attempt.as_attempt())));
         }
     }

@@ -1,6 +1,7 @@
 //! What peers say to each other about who is there, and how large it may be.
 
-use super::statement::{Goodbye, Incarnation, Witnessed};
+use super::primary::MAX_ATTEMPTS;
+use super::statement::{Goodbye, Incarnation, LastStand, Witnessed};
 use crate::member::MemberRecord;
 use crate::peer::PeerKey;
 use crate::signed::Signed;
@@ -47,7 +48,7 @@ impl News {
 }
 
 /// What the sender's primary component is; see [`super::primary`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Stand {
     /// The number of the settled view; 0 if it knows of none.
     pub number: u64,
@@ -55,10 +56,25 @@ pub struct Stand {
     pub digest: u64,
     /// Digest of the view that it would settle on, and has written down; 0 for none.
     pub attempt: u64,
+    /// Digests of all other views that it knows somebody may have settled on, at most [`MAX_ATTEMPTS`].
+    pub others: Vec<u64>,
+}
+
+impl Stand {
+    /// Digests of all views after the settled one, and zeros.
+    pub(super) fn attempts(&self) -> impl Iterator<Item = u64> + Clone {
+        std::iter::once(self.attempt).chain(self.others.iter().copied())
+    }
+}
+
+impl From<LastStand> for Stand {
+    fn from(LastStand { number, digest, attempts: [attempt, others @ ..] }: LastStand) -> Stand {
+        Stand { number, digest, attempt, others: others.to_vec() }
+    }
 }
 
 /// What the sender of a probe, or of an answer to one, says of itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Word {
     /// Of its latest record.
     pub incarnation: Incarnation,
@@ -168,7 +184,7 @@ pub enum Message {
         /// Its members in rising order, at most [`MAX_ELECTORS`].
         members: Vec<PeerKey>,
     },
-    /// A view on which somebody was ready to settle: a part of what stands behind a goodbye.
+    /// A view on which somebody was ready to settle.
     Attempt {
         /// Its members in rising order, at most [`MAX_ELECTORS`].
         members: Vec<PeerKey>,
@@ -176,7 +192,7 @@ pub enum Message {
 }
 
 impl Versioned for Message {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
     /// Vectors are larger in memory than on the wire; [`Message::decode`] bounds what is read.
     const LIMIT: usize = 0x10_0000;
 }
@@ -215,7 +231,9 @@ impl Message {
 
     pub(super) fn is_within_bounds(&self) -> bool {
         match self {
-            Message::Ping { news, .. } | Message::Ack { news, .. } => news.len() <= PIGGYBACK,
+            Message::Ping { news, word, .. } | Message::Ack { news, word, .. } => {
+                news.len() <= PIGGYBACK && word.stand.others.len() <= MAX_ATTEMPTS
+            }
             Message::News(news) | Message::Items { news, .. } => news.len() <= MAX_NEWS,
             Message::Compare { buckets, .. } => buckets.len() == BUCKETS,
             Message::Listing { entries, done, .. } => {

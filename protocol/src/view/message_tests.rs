@@ -39,12 +39,14 @@ fn last_stand() -> LastStand {
 
 fn one_of_each() -> Vec<Message> {
     let (a, b) = (PeerKey([1; 32]), PeerKey([2; 32]));
-    let word =
-        Word { incarnation: incarnation(300), stand: Stand { number: 7, digest: 8, attempt: 1 << 50 } };
+    let word = Word {
+        incarnation: incarnation(300),
+        stand: Stand { number: 7, digest: 8, attempt: 1 << 50, others: vec![1 << 51] },
+    };
     let entry = |peer, claim| Entry { peer, incarnation: incarnation(1), digest: 9, claim };
     let (nonce, session) = (1 << 33, 1 << 60);
     vec![
-        Message::Ping { nonce, word, news: News::default() },
+        Message::Ping { nonce, word: word.clone(), news: News::default() },
         Message::Ack { nonce, word, news: news() },
         Message::PingFor { nonce, target: a },
         Message::Reached { nonce, target: a },
@@ -59,25 +61,25 @@ fn one_of_each() -> Vec<Message> {
     ]
 }
 
-/// Version 2 of the wire: a change here is a new version.
+/// Version 3 of the wire: a change here is a new version.
 #[test]
 fn the_bytes_of_every_message_stay_what_they_are() {
     let bytes = one_of_each().iter().map(Message::encode).collect::<Vec<_>>();
     assert_eq!(
         crate::wire::fingerprints(bytes),
         [
-            "37 ccefd98e0b019603",
-            "446 c37d8e0fc92b50a5",
-            "43 6135eb4e61a6c25c",
-            "43 62bd22031ee980d7",
-            "414 fc0426ad49748f3c",
-            "109 0994a6fe63820f2d",
-            "101 e7e18088b3b74658",
-            "76 ebfb389980b32a47",
-            "423 d83e0d1c58774c3c",
-            "2 387f4ec53238eee2",
-            "68 cfacc6280b1233fc",
-            "67 d089b9df42930552",
+            "47 7cf70efb5c54eb48",
+            "456 346f1757e93a271d",
+            "43 b1d9a028d31897ef",
+            "43 342bb689d3db0573",
+            "414 ddc6437d20ec0180",
+            "109 e25f6c82735b4ee7",
+            "101 9a97584a0b229376",
+            "76 c4e1450f1fba0acd",
+            "423 3047d9649a75e1f1",
+            "2 5e0f0ea2a26b0d10",
+            "68 992fd4963fdc1f59",
+            "67 188ae28283bdd657",
         ]
     );
 }
@@ -113,10 +115,12 @@ fn the_largest_messages_fit() {
 fn what_is_out_of_bounds_is_refused() {
     let news = News { records: vec![record(1, 0); PIGGYBACK + 1], ..News::default() };
     let word = Word { incarnation: incarnation(1), stand: Stand::default() };
+    let many = Stand { others: vec![1; MAX_ATTEMPTS + 1], ..Stand::default() };
     let (a, b) = (PeerKey([1; 32]), PeerKey([2; 32]));
     let entry = |peer| Entry { peer, incarnation: incarnation(1), digest: 9, claim: Claim::Live };
     for message in [
-        Message::Ping { nonce: 1, word, news },
+        Message::Ping { nonce: 1, word: word.clone(), news },
+        Message::Ack { nonce: 1, word: Word { stand: many, ..word }, news: News::default() },
         Message::News(News { records: vec![record(1, 0); MAX_NEWS + 1], ..News::default() }),
         Message::Compare { session: 1, buckets: vec![1; BUCKETS - 1], after: None },
         Message::Listing { session: 1, entries: vec![], done: false },

@@ -7,8 +7,9 @@
 //! (the attempt) and says so; who has heard that from all of them settles. From the first step on a peer counts as primary only with
 //! a majority of the attempt as well, so whoever misses the second step does not go on with the old view.
 //!
-//! Who said goodbye counts no more: it is in no component. It says where it stood: for who does not know that settled view, or what
-//! it was ready to settle on, it is away, because the others may have decided with it on what this peer has not heard of.
+//! What counts of another is where it stands, as it said itself: for who does not know that settled view, or what it knows that others
+//! may settle on, it is away, because it may have decided with others on what this peer has not heard of. What is missing is asked for.
+//! Who said goodbye counts no more: it is in no component. It says where it stood, and until that is known it is away as well.
 //!
 //! The first settled view is that of who founds a swarm, alone; all others learn of it from somebody, so that newcomers that find
 //! only each other are no second swarm.
@@ -61,15 +62,40 @@ fn digest_of(members: &[PeerKey]) -> u64 {
     u64::from_be_bytes([a, b, c, d, e, f, g, h]).max(1)
 }
 
+/// A view on which others may have settled.
+#[derive(Debug)]
+struct Attempt {
+    /// Of number 0: not made here, and not agreed to.
+    of: Electors,
+    digest: u64,
+    /// It is on the disk.
+    written: bool,
+}
+
+impl Attempt {
+    fn new(of: Electors, written: bool) -> Attempt {
+        Attempt { digest: of.digest(), of, written }
+    }
+}
+
 /// How one elector is seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Voter {
-    /// It answers.
+    /// It answers, and stands where this peer can follow.
     Live,
     /// It does not, for so long.
     Away(Duration),
     /// It said goodbye, standing there, so long ago.
     Left(LastStand, Duration),
+}
+
+/// What follows from where another stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Heard {
+    /// It knows a later settled view, for which it is to be asked.
+    pub later: bool,
+    /// There is an attempt more, to be written down.
+    pub learned: bool,
 }
 
 /// One peer's side.
@@ -79,13 +105,15 @@ pub(super) struct Primary {
     settle_after: Duration,
     survivor_after: Duration,
     last: Option<Electors>,
-    attempts: Vec<Electors>,
-    /// The last of the attempts is on the disk.
-    written: bool,
-    /// Who said that it has written down the last of the attempts.
+    /// Its rank; zeros if there is none.
+    rank: (u64, u64),
+    /// This peer's own in rising order, after those that it knows of others.
+    attempts: Vec<Attempt>,
+    /// Who said that it has written down the own attempt.
     agreed: BTreeSet<PeerKey>,
-    /// The view, and since when it stands still; nobody in doubt.
+    /// The last view with nobody in doubt, and its digest; and since when it stands still, if it does.
     current: Vec<PeerKey>,
+    current_digest: u64,
     since: Option<Instant>,
     /// Who knows a later settled view.
     behind: Option<PeerKey>,
@@ -99,72 +127,90 @@ impl Primary {
             swarm: config.swarm,
             settle_after: config.settle_after,
             survivor_after: config.survivor_after,
+            rank: last.as_ref().map_or((0, 0), Electors::rank),
             last,
-            written: !attempts.is_empty(),
-            attempts,
+            attempts: attempts.into_iter().map(|of| Attempt::new(of, true)).collect(),
             agreed: BTreeSet::new(),
             current: Vec::new(),
+            current_digest: 0,
             since: None,
             behind: None,
             shared: BTreeSet::new(),
         }
     }
 
+    /// The attempt that this peer would settle on.
+    fn own(&self) -> Option<&Attempt> {
+        self.attempts.last().filter(|attempt| attempt.of.number > 0)
+    }
+
     /// What this peer says of it.
     pub fn stand(&self) -> Stand {
-        let attempt = self.attempts.last().filter(|_| self.written).map_or(0, Electors::digest);
-        let (number, digest) = self.last.as_ref().map_or((0, 0), Electors::rank);
-        Stand { number, digest, attempt }
+        let (number, digest) = self.rank;
+        let attempt = self.own().filter(|own| own.written).map_or(0, |own| own.digest);
+        let before = self.attempts.len() - usize::from(self.own().is_some());
+        let others = self.attempts[..before].iter().map(|attempt| attempt.digest).collect();
+        Stand { number, digest, attempt, others }
     }
 
     /// Where it stands when it leaves.
     pub fn parting(&self) -> LastStand {
-        let (number, digest) = self.last.as_ref().map_or((0, 0), Electors::rank);
-        let attempt = |place| self.attempts.get(place).map_or(0, Electors::digest);
-        LastStand { number, digest, attempts: std::array::from_fn(attempt) }
+        let (number, digest) = self.rank;
+        let own = self.own().map_or(0, |own| own.digest);
+        let others = self.attempts.iter().map(|attempt| attempt.digest).filter(|digest| *digest != own);
+        let mut all = std::iter::once(own).chain(others);
+        LastStand { number, digest, attempts: std::array::from_fn(|_| all.next().unwrap_or(0)) }
     }
 
-    /// What one that left was ready to settle on, and this peer knows nothing of. What was to come before the settled view did not.
-    fn unknown<'a>(&'a self, stand: &'a LastStand) -> impl Iterator<Item = u64> + 'a {
-        let is_old = self.last.as_ref().is_some_and(|last| stand.number.saturating_add(1) < last.number);
-        let knows = |of: u64| self.last.iter().chain(&self.attempts).any(|known| known.digest() == of);
-        stand.attempts.iter().copied().filter(move |of| *of != 0 && !is_old && !knows(*of))
+    /// What another knows that somebody may have settled on, and this peer knows nothing of. `number`: of its settled view. What was
+    /// to come before the own settled view did not; what was tried beside it, by one that had agreed to it in the end, did not either.
+    fn unknown(&self, number: u64, attempts: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = u64> {
+        let (next, (last, digest)) = (number.saturating_add(1), self.rank);
+        let is_old = next < last || next == last && attempts.clone().any(|of| of == digest);
+        let knows = move |of: u64| of == digest || self.attempts.iter().any(|known| known.digest == of);
+        attempts.filter(move |of| *of != 0 && !is_old && !knows(*of))
     }
 
-    /// Whether one that stood there can have decided on nothing that this peer does not know of.
+    /// Whether one that stands there can have decided on nothing that this peer does not know of. Who knows no settled view can
+    /// have forgotten one.
+    pub fn follows(&self, stand: &Stand) -> bool {
+        stand.number > 0
+            && (stand.number, stand.digest) <= self.rank
+            && self.unknown(stand.number, stand.attempts()).next().is_none()
+    }
+
+    /// Whether one that stood there when it left can have decided on nothing that this peer does not know of.
     fn knows(&self, stand: &LastStand) -> bool {
-        (stand.number, stand.digest) <= self.last.as_ref().map_or((0, 0), Electors::rank)
-            && self.unknown(stand).next().is_none()
+        (stand.number, stand.digest) <= self.rank
+            && self.unknown(stand.number, stand.attempts.iter().copied()).next().is_none()
     }
 
-    /// Views on which electors that have left, standing there, were ready to settle, and which this peer does not know: the number
-    /// and the digest.
-    pub fn misses<'a>(
-        &'a self,
-        stands: impl Fn(&PeerKey) -> Option<LastStand> + 'a,
-    ) -> impl Iterator<Item = (u64, u64)> + 'a {
-        self.electors().filter_map(stands).flat_map(|stand| {
-            let unknown: Vec<u64> = self.unknown(&stand).collect();
-            unknown.into_iter().map(move |digest| (stand.number.saturating_add(1), digest))
-        })
+    /// Views on which electors that stand there may have settled, and which this peer does not know, by their digests.
+    pub fn misses(&self, stands: impl Fn(&PeerKey) -> Option<Stand>) -> BTreeSet<u64> {
+        let unknown = |stand: Stand| self.unknown(stand.number, stand.attempts()).collect::<Vec<_>>();
+        self.electors().filter_map(stands).flat_map(unknown).collect()
     }
 
     /// All whose votes count, some of them several times.
     pub fn electors(&self) -> impl Iterator<Item = &PeerKey> {
-        self.last.iter().chain(&self.attempts).flat_map(|of| &of.members)
+        self.last.iter().chain(self.attempts()).flat_map(|of| &of.members)
     }
 
-    /// Another says on what one that has left was ready to settle. True if that is one of the views that were missing: others may
-    /// have settled on it, as on what this peer was ready for itself.
-    pub fn learn(&mut self, members: Vec<PeerKey>, stands: impl Fn(&PeerKey) -> Option<LastStand>) -> bool {
+    /// Another says on what somebody may have settled. True if that is one of the views that were missing: this peer is not primary
+    /// any more without a majority of it.
+    pub fn learn(&mut self, members: Vec<PeerKey>, stands: impl Fn(&PeerKey) -> Option<Stand>) -> bool {
         let digest = digest_of(&members);
-        let missing = self.misses(stands).find(|(_, missing)| *missing == digest);
-        let Some((number, _)) = missing.filter(|_| self.attempts.len() < MAX_ATTEMPTS) else { return false };
-        if self.attempts.is_empty() {
-            (self.written, self.agreed) = (false, BTreeSet::new());
+        self.misses(stands).contains(&digest) && self.take(members)
+    }
+
+    /// It is not agreed to: what this peer knows beside may not let it.
+    fn take(&mut self, members: Vec<PeerKey>) -> bool {
+        // There is always room for an attempt of its own.
+        let has_room = self.attempts.len() + 1 < MAX_ATTEMPTS + usize::from(self.own().is_some());
+        if has_room {
+            self.attempts.insert(0, Attempt::new(Electors { number: 0, members }, false));
         }
-        self.attempts.insert(0, Electors { number, members });
-        true
+        has_room
     }
 
     /// The settled view.
@@ -173,8 +219,8 @@ impl Primary {
     }
 
     /// Views on which others may have settled.
-    pub fn attempts(&self) -> &[Electors] {
-        &self.attempts
+    pub fn attempts(&self) -> impl ExactSizeIterator<Item = &Electors> {
+        self.attempts.iter().map(|attempt| &attempt.of)
     }
 
     /// Whether this peer, which is one of the voters that are live, is in the primary component.
@@ -182,7 +228,7 @@ impl Primary {
         let Some(last) = &self.last else { return false };
         self.behind.is_none()
             && self.is_majority(last, &voter)
-            && self.attempts.iter().all(|attempt| self.is_majority(attempt, &voter))
+            && self.attempts().all(|attempt| self.is_majority(attempt, &voter))
     }
 
     /// Whether the others are primary without this peer: with those only who know the settled view, which nobody could tell
@@ -191,7 +237,7 @@ impl Primary {
         let Some(last) = &self.last else { return false };
         self.behind.is_none()
             && self.is_majority(last, self.among(own, &self.shared, &voter))
-            && self.attempts.iter().all(|attempt| {
+            && self.attempts().all(|attempt| {
                 self.is_majority(attempt, |peer| if peer == own { self.leaver() } else { voter(peer) })
             })
     }
@@ -203,7 +249,7 @@ impl Primary {
         heard: &BTreeSet<PeerKey>,
         voter: impl Fn(&PeerKey) -> Voter,
     ) -> bool {
-        self.last.iter().chain(&self.attempts).all(|of| self.is_majority(of, self.among(own, heard, &voter)))
+        self.last.iter().chain(self.attempts()).all(|of| self.is_majority(of, self.among(own, heard, &voter)))
     }
 
     fn is_majority(&self, of: &Electors, voter: impl Fn(&PeerKey) -> Voter) -> bool {
@@ -249,14 +295,18 @@ impl Primary {
 
     /// The members that are not down, this peer included; none while one of them is in doubt.
     pub fn see(&mut self, now: Instant, members: Option<Vec<PeerKey>>) {
-        let mut members = members.unwrap_or_default();
+        let Some(mut members) = members else {
+            self.since = None;
+            return;
+        };
         if members.len() > MAX_ELECTORS {
             members.sort_by_key(|peer| (self.swarm.distance_of(peer), *peer));
             members.truncate(MAX_ELECTORS);
             members.sort();
         }
         if members != self.current || self.since.is_none() {
-            self.since = (!members.is_empty()).then_some(now);
+            self.since = Some(now);
+            self.current_digest = digest_of(&members);
             self.current = members;
         }
     }
@@ -264,68 +314,70 @@ impl Primary {
     /// When a view may have settled.
     pub fn deadline(&self) -> Option<Instant> {
         let is_new = self.last.as_ref().is_some_and(|last| last.members != self.current);
-        let tried = self.attempts.last().is_some_and(|attempt| attempt.members == self.current);
+        let tried = self.own().is_some_and(|own| own.of.members == self.current);
         let since = self.since.filter(|_| is_new && !tried)?;
         Some(since + self.settle_after)
     }
 
-    /// The view has stood still for long enough: the attempt to be written down.
-    pub fn attempt(&mut self, now: Instant, voter: impl Fn(&PeerKey) -> Voter) -> Option<Stored> {
+    /// If the view has stood still for long enough, and this peer is primary: the attempt to be written down.
+    pub fn attempt(&mut self, now: Instant, is_primary: bool) -> Option<Stored> {
         self.deadline().filter(|at| *at <= now)?;
-        if !self.is_primary(voter) {
+        if !is_primary {
             // Looked at again when it may have become so.
             self.since = Some(now);
             return None;
         }
-        let number = self.last.as_ref().map_or(0, |last| last.number) + 1;
+        let of = Electors { number: self.rank.0 + 1, members: self.current.clone() };
+        self.attempts.retain(|known| known.digest != self.current_digest);
         if self.attempts.len() >= MAX_ATTEMPTS {
             self.attempts.remove(0);
         }
-        self.attempts.push(Electors { number, members: self.current.clone() });
-        (self.written, self.agreed) = (false, BTreeSet::new());
+        self.attempts.push(Attempt::new(of, false));
+        self.agreed.clear();
         Some(self.stored())
     }
 
     /// What is to be on the disk.
     pub fn stored(&self) -> Stored {
-        Stored::Electors { last: self.last.clone(), attempts: self.attempts.clone() }
+        Stored::Electors { last: self.last.clone(), attempts: self.attempts().cloned().collect() }
     }
 
     /// What was to be on the disk is there.
     pub fn written(&mut self, what: &[Electors]) {
-        self.written |= what.last() == self.attempts.last();
+        for attempt in &mut self.attempts {
+            attempt.written |= what.contains(&attempt.of);
+        }
     }
 
-    /// A peer says where it stands. True if it knows a later settled view, for which it is to be asked.
-    pub fn heard(&mut self, peer: PeerKey, stand: Stand) -> bool {
+    /// A peer says where it stands.
+    pub fn heard(&mut self, peer: PeerKey, stand: &Stand) -> Heard {
         let settled = (stand.number, stand.digest);
-        if let Some(attempt) = self.attempts.last().filter(|_| self.written) {
-            if attempt.digest() == stand.attempt {
-                self.agreed.insert(peer);
-            }
-            if attempt.rank() == settled {
-                // It has heard all of them.
-                self.agreed.extend(attempt.members.iter().copied());
-            }
+        // Others are ready for what is seen here as well, and stands still not yet.
+        let sees = settled == self.rank
+            && self.unknown(stand.number, stand.attempts()).any(|unknown| unknown == self.current_digest);
+        let learned = sees && self.take(self.current.clone());
+        if let Some(own) = self.own().filter(|own| own.written) {
+            // Who has settled on it has heard all of them.
+            let all = (own.of.number, own.digest) == settled;
+            let agree = if all { own.of.members.clone() } else { Vec::new() };
+            let agrees = own.digest == stand.attempt;
+            self.agreed.extend(agree.into_iter().chain(agrees.then_some(peer)));
         }
         match self.last.as_ref().filter(|last| last.members.contains(&peer)) {
-            Some(last) if last.rank() == settled => _ = self.shared.insert(peer),
+            Some(_) if self.rank == settled => _ = self.shared.insert(peer),
             _ => _ = self.shared.remove(&peer),
         }
-        let later = settled > self.last.as_ref().map_or((0, 0), Electors::rank);
+        let later = settled > self.rank;
         match later {
             true => self.behind = Some(peer),
             false => drop(self.behind.take_if(|behind| *behind == peer)),
         }
-        later
+        Heard { later, learned }
     }
 
     /// The last word of one that leaves.
     pub fn heard_last(&mut self, peer: PeerKey, stand: LastStand) {
-        let LastStand { number, digest, attempts } = stand;
-        for attempt in attempts {
-            self.heard(peer, Stand { number, digest, attempt });
-        }
+        self.heard(peer, &stand.into());
     }
 
     /// Whether this is the peer that was asked for a later settled view.
@@ -341,14 +393,14 @@ impl Primary {
     /// What to settle on, if all have agreed on it: to be written down, then taken by [`Primary::settle`]. Whoever is there
     /// now: another may have settled on it and be gone.
     pub fn agreed(&self, own: &PeerKey) -> Option<Electors> {
-        let attempt = self.attempts.last().filter(|_| self.written)?;
+        let attempt = &self.own().filter(|own| own.written)?.of;
         let all = attempt.members.iter().all(|peer| peer == own || self.agreed.contains(peer));
         all.then(|| attempt.clone())
     }
 
     /// Whether a settled view is a later one than ours.
     pub fn is_later(&self, electors: &Electors) -> bool {
-        self.last.as_ref().is_none_or(|last| electors.rank() > last.rank())
+        electors.rank() > self.rank
     }
 
     /// A settled view is on the disk: attempts until it are over.
@@ -356,14 +408,16 @@ impl Primary {
         if self.is_later(&electors) {
             self.attempts.clear();
             self.shared.clear();
-            (self.written, self.behind) = (false, None);
+            self.agreed.clear();
+            self.behind = None;
+            self.rank = electors.rank();
             self.last = Some(electors);
         }
     }
 
     /// The settled view that the operator says: whoever is in it.
     pub fn refounded(&self, members: Vec<PeerKey>) -> Electors {
-        Electors { number: self.last.as_ref().map_or(0, |last| last.number) + 1, members }
+        Electors { number: self.rank.0 + 1, members }
     }
 }
 

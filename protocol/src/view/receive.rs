@@ -4,7 +4,7 @@ use super::book::{Taken, Tomb};
 use super::io::{Effect, Fault};
 use super::message::{MAX_NEWS, Message, News, PIGGYBACK, Word};
 use super::own::Mirror;
-use super::primary::Electors;
+use super::primary::{Electors, Heard};
 use super::rumor::Rumor;
 use super::state::{Asked, State};
 use super::statement::{Goodbye, Incarnation, Witnessed};
@@ -95,17 +95,16 @@ impl<K: Keys> State<K> {
             let news = News { goodbyes: goodbyes.to_vec(), ..News::default() };
             out.push(Effect::Send(peer, Message::News(news)));
         }
-        let attempts = self.primary.attempts();
-        self.served.spend(now, peer, attempts.iter().map(|attempt| attempt.members.len() * 32).sum());
-        out.extend(attempts.iter().map(|attempt| Effect::Send(peer, attempt.as_attempt())));
+        self.served.spend(now, peer, self.primary.attempts().map(|attempt| attempt.members.len() * 32).sum());
+        out.extend(self.primary.attempts().map(|attempt| Effect::Send(peer, attempt.as_attempt())));
         let (number, members) = (last.number, last.members.clone());
         out.push(Effect::Send(peer, Message::Electors { number, members }));
     }
 
-    /// A view on which one that has left was ready to settle.
+    /// A view on which somebody may have settled.
     fn learn_attempt(&mut self, now: Instant, members: Vec<PeerKey>) {
         let book = &self.book;
-        if self.primary.learn(members, |peer| book.last_stand(peer)) {
+        if self.primary.learn(members, |peer| book.stand(peer)) {
             self.electors_write_at.get_or_insert(now);
             self.review = true;
         }
@@ -117,7 +116,8 @@ impl<K: Keys> State<K> {
             return self.heard_from_unknown(now, peer, word.incarnation, out);
         };
         let (incarnation, is_down) = (known.incarnation(), known.status == Status::Down);
-        let stands = std::mem::replace(&mut known.stand, word.stand) != word.stand;
+        let stand = word.stand;
+        let stands = known.stand.replace(stand.clone()).as_ref() != Some(&stand);
         if is_down {
             // It speaks: perhaps it also hears.
             self.prober.soon(peer, now);
@@ -133,8 +133,11 @@ impl<K: Keys> State<K> {
         if is_down {
             return;
         }
-        let later = self.primary.heard(peer, word.stand);
-        self.review |= stands || later;
+        let Heard { later, learned } = self.primary.heard(peer, &stand);
+        self.review |= stands || later || learned;
+        if learned {
+            self.electors_write_at.get_or_insert(now);
+        }
         if later && self.may_ask(now, peer, Asked::Electors)
             || !later && self.misses_something() && self.may_ask(now, peer, Asked::Departed)
         {
@@ -142,9 +145,9 @@ impl<K: Keys> State<K> {
         }
     }
 
-    /// Whether a view is not known on which one that has left was ready to settle, or what became of an elector, and that matters.
+    /// Whether a view is not known on which somebody may have settled, or what became of an elector, and that matters.
     fn misses_something(&self) -> bool {
-        let misses = || self.primary.misses(|peer| self.book.last_stand(peer)).next().is_some();
+        let misses = || !self.primary.misses(|peer| self.book.stand(peer)).is_empty();
         let is_known = |peer: &PeerKey| self.book.get(peer).is_some() || self.book.tomb(peer).is_some();
         let own = self.own.peer();
         let unknown = || self.primary.electors().any(|peer| *peer != own && !is_known(peer));

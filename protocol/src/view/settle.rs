@@ -2,12 +2,12 @@
 
 use super::book::Tomb;
 use super::io::Effect;
-use super::primary::{Electors, Primary, Voter};
-use super::state::State;
+use super::primary::{Electors, Voter};
+use super::state::{Asked, State};
 use super::view::{Seen, Status};
 use crate::peer::{Keys, PeerKey};
 use crate::time::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +57,10 @@ impl<K: Keys> State<K> {
             {
                 Voter::Away(Duration::ZERO)
             }
+            // What it has decided with others, or may have, has to be known: an answer says it.
+            Some(known) if !known.stand.as_ref().is_some_and(|stand| self.primary.follows(stand)) => {
+                Voter::Away(Duration::ZERO)
+            }
             Some(_) => Voter::Live,
             None => match self.book.tomb(peer) {
                 Some(Tomb { goodbye: Some(goodbye), until, .. }) => {
@@ -86,12 +90,11 @@ impl<K: Keys> State<K> {
             }
         }
         self.primary.see(now, self.standing_still());
-        let mut primary = std::mem::replace(&mut self.primary, Primary::new(&self.config, None, Vec::new()));
-        if self.settled && primary.attempt(now, |peer| self.voter(now, peer)).is_some() {
+        let (is_primary, _) = self.standing(now);
+        if self.settled && self.primary.attempt(now, is_primary).is_some() {
             self.electors_write_at.get_or_insert(now);
             self.publish_at.get_or_insert(now + self.config.publish_after);
         }
-        self.primary = primary;
         if self.settling.is_none()
             && let Some(electors) = self.primary.agreed(&self.own.peer())
         {
@@ -100,10 +103,27 @@ impl<K: Keys> State<K> {
         let (is_primary, in_doubt) = self.standing(now);
         if is_primary {
             self.away_until = None;
+        } else if self.settled {
+            self.ask_where_they_stand(now);
         }
         let published = (self.view.primary(), self.view.in_doubt(), self.view.settled());
         if (is_primary, in_doubt, self.settled) != published {
             self.publish_at.get_or_insert(now + self.config.publish_after);
+        }
+    }
+
+    /// Who is not primary asks electors that are there, and have not said yet where they stand.
+    fn ask_where_they_stand(&mut self, now: Instant) {
+        let unheard = |peer: &&PeerKey| {
+            let known = self.book.get(peer);
+            known.is_some_and(|known| known.status != Status::Down && known.stand.is_none())
+        };
+        let unheard: BTreeSet<PeerKey> = self.primary.electors().filter(unheard).copied().collect();
+        for peer in unheard {
+            if self.may_ask(now, peer, Asked::Stand) {
+                let at = now + self.jitter(self.spread());
+                self.prober.soon(peer, at);
+            }
         }
     }
 

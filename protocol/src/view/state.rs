@@ -4,7 +4,7 @@ use super::book::{Book, Tomb};
 use super::compare::Session;
 use super::farewell::Farewell;
 use super::io::{Config, Description, Effect, Input, Reason, Ticket};
-use super::message::{Message, News, Stand, Word};
+use super::message::{Message, News, Word};
 use super::own::Own;
 use super::primary::{Electors, Primary, Voter};
 use super::probe::Prober;
@@ -50,6 +50,8 @@ pub(super) enum Asked {
     Electors,
     /// For the same, because of what those that have left knew.
     Departed,
+    /// Where it stands.
+    Stand,
     /// Told of its own record.
     Mirror,
     /// Compared with, because it asked and knows something else.
@@ -60,7 +62,7 @@ impl Asked {
     /// How soon after one another a peer is asked the same.
     fn again(self) -> Duration {
         Duration::from_secs(match self {
-            Asked::Compare | Asked::Departed => 5,
+            Asked::Compare | Asked::Departed | Asked::Stand => 5,
             Asked::Record | Asked::Electors | Asked::Mirror => 1,
         })
     }
@@ -217,7 +219,7 @@ impl<K: Keys> State<K> {
     }
 
     /// Views on which others may have settled: it is not primary without a majority of each of them as well.
-    pub fn attempts(&self) -> &[Electors] {
+    pub fn attempts(&self) -> impl ExactSizeIterator<Item = &Electors> {
         self.primary.attempts()
     }
 
@@ -377,8 +379,11 @@ impl<K: Keys> State<K> {
 
     /// What this peer says of itself with a probe.
     pub(super) fn word(&self) -> Word {
-        // Who has not settled agrees on nothing.
-        let stand = if self.settled { self.primary.stand() } else { Stand::default() };
+        let mut stand = self.primary.stand();
+        if !self.settled && stand.attempt != 0 {
+            // Who has not settled agrees on nothing.
+            stand.others.push(std::mem::take(&mut stand.attempt));
+        }
         Word { incarnation: self.own.incarnation(), stand }
     }
 

@@ -1,5 +1,5 @@
 use super::super::io::Change;
-use super::super::message::Claim;
+use super::super::message::{Claim, Stand};
 use super::super::{Goodbye, Incarnation, LastStand, Witnessed};
 use super::*;
 use crate::member::{Address, MemberRecord, Transport};
@@ -61,7 +61,9 @@ impl Bench {
                 }
                 Effect::Send(peer, Message::Ping { nonce, .. }) if self.answering.contains(&peer) => {
                     let incarnation = self.state.book.get(&peer).expect("known").incarnation();
-                    let word = Word { incarnation, stand: Stand::default() };
+                    // They know what this one does, and are ready for nothing.
+                    let stand = Stand { attempt: 0, ..self.state.primary.stand() };
+                    let word = Word { incarnation, stand };
                     self.tell(Input::Received(peer, Message::Ack { nonce, word, news: News::default() }));
                 }
                 Effect::Send(peer, Message::Compare { session, .. }) if self.answering.contains(&peer) => {
@@ -469,7 +471,7 @@ fn nothing_is_said_before_it_is_written() {
     let mut out = Vec::new();
     let other = Keyring::numbered(1).own();
     state.handle(START, Input::PeerUp(other), &mut out);
-    let word = Word { incarnation: Incarnation::default(), stand: Stand::default() };
+    let word = Word { incarnation: Incarnation::default(), stand: Default::default() };
     let ping = Message::Ping { nonce: 1, word, news: News::default() };
     state.handle(START, Input::Received(other, ping), &mut out);
     let [Effect::Persist(ticket, _)] = out.as_slice() else { panic!("{out:?}") };

@@ -67,7 +67,8 @@ pub struct LastStand {
     pub number: u64,
     /// The settled view's digest.
     pub digest: u64,
-    /// Digests of all views that it was ready to settle on since; 0 for none.
+    /// Digests of all views that it knew somebody may have settled on since, first of that which it would have settled on
+    /// itself; 0 for none.
     pub attempts: [u64; MAX_ATTEMPTS],
 }
 

@@ -126,7 +126,7 @@ impl Member {
 
     /// What it was ready to settle on.
     pub fn attempts(&self) -> impl Iterator<Item = &[PeerKey]> {
-        self.state.attempts().iter().map(|attempt| attempt.members.as_slice())
+        self.state.attempts().map(|attempt| attempt.members.as_slice())
     }
 
     /// Whether it acts as a part of the primary component, as who grants leases does.
