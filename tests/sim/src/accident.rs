@@ -13,6 +13,9 @@ use crate::world::{Failed, Met, World};
 use anthill_protocol::time::Instant;
 use std::time::Duration;
 
+/// How often it is looked whether a machine is in the state that an accident waits for.
+const LOOKS: Duration = Duration::from_millis(20);
+
 /// The most that a clock is set back or forward between two processes.
 const MOST_STEP: Duration = Duration::from_secs(60);
 
@@ -23,6 +26,12 @@ impl<S: Scenario> World<'_, S> {
             return Ok(());
         }
         let kind = self.plan[place].kind;
+        // Those two make the states that others wait for.
+        let makes = matches!(kind, FaultKind::Join | FaultKind::Leave);
+        if self.state.is_some() && !makes && !self.is_aimed(place) && self.in_state().is_empty() {
+            self.queue.push(self.now + LOOKS, Event::Accident(place));
+            return Ok(());
+        }
         let happened = match kind {
             FaultKind::ClogLink | FaultKind::Break => self.strike_link(place),
             FaultKind::Partition | FaultKind::OneWay | FaultKind::Partial => self.strike_network(place),
@@ -65,6 +74,12 @@ impl<S: Scenario> World<'_, S> {
         self.slots.iter().filter(|s| s.node.is_some() && !s.fixture).map(|s| s.id).collect()
     }
 
+    /// Machines that run and are in the state that accidents wait for.
+    fn in_state(&self) -> Vec<NodeId> {
+        let Some(state) = &self.state else { return Vec::new() };
+        self.running().into_iter().filter(|node| self.net.hosts[node.index()].label == state).collect()
+    }
+
     /// The machines an accident is aimed at, those drawn for it first; and the numbers it goes on with.
     fn aimed(&self, place: usize) -> (Vec<NodeId>, Dice) {
         let running = self.running();
@@ -73,6 +88,8 @@ impl<S: Scenario> World<'_, S> {
                 let mut dice = Dice::new(*number, "aim");
                 let mut drawn = running;
                 dice.shuffle(&mut drawn);
+                let wanted = self.in_state();
+                drawn.sort_by_key(|node| !wanted.contains(node));
                 (drawn, dice)
             }
             Aim::These(those) | Aim::Sides(those, _) => {

@@ -47,6 +47,9 @@ struct Args {
     /// The only accidents that happen, by their numbers in the plan: 3,17 (or none)
     #[arg(long, value_parser = numbers)]
     accidents: Option<Kept>,
+    /// What happens to machines waits for one in this state, as tables name it: for states that are rare
+    #[arg(long)]
+    state: Option<String>,
     /// When a seed fails, look for a smaller run that fails as well
     #[arg(long)]
     shrink: bool,
@@ -96,6 +99,7 @@ impl Args {
             quiet: self.quiet_ms.map(Duration::from_millis),
             without: self.without.iter().copied().collect(),
             accidents: self.accidents.clone().map(|kept| kept.0),
+            state: self.state.clone(),
         }
     }
 

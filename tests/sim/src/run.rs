@@ -31,6 +31,8 @@ pub struct Options {
     pub without: BTreeSet<FaultKind>,
     /// The accidents of the plan that happen, by their numbers; none named: all.
     pub accidents: Option<BTreeSet<u32>>,
+    /// What is drawn for a machine waits for one in this state: for states that are rare.
+    pub state: Option<String>,
 }
 
 impl Options {
@@ -79,6 +81,10 @@ impl fmt::Display for Options {
                 let numbers: Vec<_> = kept.iter().map(ToString::to_string).collect();
                 write!(f, " --accidents {}", numbers.join(","))
             }
+            None => Ok(()),
+        }?;
+        match &self.state {
+            Some(state) => write!(f, " --state '{state}'"),
             None => Ok(()),
         }
     }

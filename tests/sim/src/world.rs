@@ -60,6 +60,8 @@ pub(crate) struct World<'s, S: Scenario> {
     pub disks_lost: u32,
     /// Who did something last.
     pub actor: NodeId,
+    /// Accidents that are drawn wait for a machine in this state.
+    pub state: Option<String>,
     checks: Vec<Box<dyn Check<S::Node>>>,
     asked: Asked<<S::Node as Node>::Event>,
 }
@@ -86,6 +88,7 @@ impl<'s, S: Scenario> World<'s, S> {
             metrics: Metrics { runs: 1, ..Metrics::default() },
             dice: Dice::new(seed, "world"),
             plan,
+            state: options.state.clone(),
             met: Vec::new(),
             disks_lost: 0,
             actor: NodeId(0),

@@ -64,6 +64,7 @@ pub fn all() -> Vec<Box<dyn Runnable>> {
     all.extend(replica::Variant::ALL.map(|variant| Box::new(replica::Replica(variant)) as Box<dyn Runnable>));
     all.extend(links::Variant::ALL.map(|variant| Box::new(links::Links(variant)) as Box<dyn Runnable>));
     all.extend(swarm::Story::ALL.map(|one| Box::new(one) as Box<dyn Runnable>));
+    all.extend(swarm::Trace::ALL.map(|one| Box::new(one) as Box<dyn Runnable>));
     all.extend(swarm::Swarm::ALL.map(|one| Box::new(one) as Box<dyn Runnable>));
     all.extend(steward::Variant::ALL.map(|variant| Box::new(steward::Steward(variant)) as Box<dyn Runnable>));
     all

@@ -1,6 +1,7 @@
 //! What must hold of a whole swarm that crawls.
 
-use super::node::{ANSWER, HOST_DELAY, IP_DELAY, Machine};
+use super::node::Machine;
+use super::web::SMALL;
 use super::{Happened, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
@@ -42,7 +43,7 @@ impl Check<Machine> for Polite {
                         && *by == view.actor
                     {
                         // Who slept through the answer takes note of it late: the host was done with it then.
-                        (*at, *ended) = (view.now.min(*at + ANSWER), true);
+                        (*at, *ended) = (view.now.min(*at + SMALL.answer), true);
                     }
                 }
                 Happened::Sent { host, address, url, .. } => {
@@ -54,16 +55,16 @@ impl Check<Machine> for Polite {
                     if let Some((by, at, ended)) = last {
                         let lives = view.machine(by).is_some_and(|m| m.node.is_some()) || by == view.actor;
                         let gap = view.now.since(at);
-                        if (ended || lives) && gap < least(HOST_DELAY) {
+                        if (ended || lives) && gap < least(SMALL.host_delay) {
                             let what = format!("{url} is asked for {gap:?} after {by} did (ended: {ended})");
                             return Err(Broken::new(what, [by, view.actor]));
                         }
-                        if !ended && by != view.actor && gap < ANSWER && lives {
+                        if !ended && by != view.actor && gap < SMALL.answer && lives {
                             return Err(Broken::new(format!("{url}: {by} is not done"), [by, view.actor]));
                         }
                     }
                     if let Some((by, at)) = elsewhere
-                        && view.now.since(at) < least(IP_DELAY)
+                        && view.now.since(at) < least(SMALL.ip_delay)
                     {
                         let what = format!("{address} is asked {:?} after {by} did", view.now.since(at));
                         return Err(Broken::new(what, [by, view.actor]));
@@ -109,7 +110,7 @@ impl Check<Machine> for AllFetched {
 
     fn at_end(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
         let mut missing = Vec::new();
-        for slot in web::slots() {
+        for slot in SMALL.slots() {
             let holders: Vec<NodeId> =
                 running(view).filter(|(_, node)| node.peer().serves(slot)).map(|(id, _)| id).collect();
             let [holder] = holders[..] else {
@@ -125,7 +126,7 @@ impl Check<Machine> for AllFetched {
                 return Err(Broken::new(what, holders));
             };
             let Some(machine) = view.machine(holder) else { continue };
-            let pages = web::wanted(self.excluded).filter(|page| page.host.slot() == slot);
+            let pages = SMALL.wanted(self.excluded).filter(|page| page.host.slot() == slot);
             let lost = pages.filter(|page| !store::is_done(machine.disk, &page.id));
             missing.extend(lost.map(|page| {
                 let stored = store::state(machine.disk, &page.id);
@@ -175,7 +176,7 @@ impl Check<Machine> for AllCopied {
                 return Err(Broken::new(format!("{id} sees {believed:?} and there are {live:?}"), [*id]));
             }
         }
-        for slot in web::slots() {
+        for slot in SMALL.slots() {
             let Some((id, holder)) = machines.iter().find(|(_, node)| node.peer().serves(slot)) else {
                 continue;
             };
@@ -232,7 +233,7 @@ pub(super) struct Once {
 
 impl Once {
     pub fn new(strict: bool) -> Once {
-        let pages = web::all().map(|page| page.id).collect();
+        let pages = SMALL.all().map(|page| page.id).collect();
         let (fetched, times) = (BTreeMap::new(), BTreeMap::new());
         Once { strict, fetched, times, kept: BTreeSet::new(), forced: BTreeSet::new(), pages }
     }

@@ -84,7 +84,7 @@ impl Cost {
             Slots::HeldBy(id) => held(id, *slot),
             Slots::CopiedBy(id) => !held(id, *slot) && copied(id, *slot),
         };
-        web::slots().into_iter().filter(wanted).collect()
+        web::SMALL.slots().into_iter().filter(wanted).collect()
     }
 
     /// A holder counts while it knows itself in the swarm's greater part: others may ask nobody.

@@ -42,7 +42,7 @@ impl Check<Machine> for Over {
                 Happened::Over(0) => {
                     let done =
                         |page: &FoundLink| view.machines().any(|one| store::is_done(one.disk, &page.id));
-                    if let Some(page) = web::wanted(self.excluded).find(|page| !done(page)) {
+                    if let Some(page) = web::SMALL.wanted(self.excluded).find(|page| !done(page)) {
                         let told = view.machines().map(|one| {
                             let stored = store::state(one.disk, &page.id);
                             let known = one.node.map(|node| {
@@ -78,7 +78,7 @@ impl Check<Machine> for Over {
             };
             let fetched = registry.totals(&key).counts.fetched;
             // What a crash took before it was written is not asked for again if it is to be left alone by then.
-            let left_alone = format!("http://{}/", web::excluded());
+            let left_alone = format!("http://{}/", web::SMALL.excluded());
             let stays = |url: &&String| self.calm || !self.excluded || !url.starts_with(&left_alone);
             let expected = self.sent.iter().filter(stays).count() as u64;
             let right = if self.calm { fetched == expected } else { fetched >= expected };
@@ -164,7 +164,7 @@ impl Check<Machine> for Excluded {
     }
 
     fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
-        let host = format!("http://{}/", web::excluded());
+        let host = format!("http://{}/", web::SMALL.excluded());
         for event in view.events {
             match event {
                 Happened::Excluded => _ = self.since.get_or_insert(view.now),

@@ -6,10 +6,12 @@ mod crawls;
 mod node;
 mod store;
 mod story;
+mod trace;
 mod web;
 
 pub use node::{Boot, Machine};
 pub use story::Story;
+pub use trace::Trace;
 
 use crate::check::{Check, View};
 use crate::dice::Dice;
@@ -59,7 +61,7 @@ impl fmt::Display for Happened {
             Happened::Forced(slot) => write!(f, "takes slot {} by force", slot.number()),
             Happened::Opened(slot) => write!(f, "opens slot {}", slot.number()),
             Happened::Over(away) => write!(f, "knows that the crawl is over, {away} were away"),
-            Happened::Excluded => write!(f, "is told to leave {} alone", web::excluded()),
+            Happened::Excluded => write!(f, "is told to leave {} alone", web::SMALL.excluded()),
             Happened::Twin => write!(f, "has a twin"),
             Happened::Accuses(peer, what) => write!(f, "says that {peer} misbehaved: {what}"),
         }
@@ -164,11 +166,12 @@ impl Scenario for Swarm {
     }
 
     fn boot(&self, start: &Start) -> Boot {
-        let founds = start.id == NodeId(0) && start.incarnation == 0;
         Boot {
             id: start.id,
             others: start.first.max(start.id.0),
-            founds: founds && start.how == How::First,
+            // It is started as before: with nobody named to begin with.
+            founds: start.id == NodeId(0) && matches!(start.how, How::First | How::Restart),
+            web: web::SMALL,
             begins: Duration::ZERO,
             max_pages: (*self == Swarm::Limited).then_some(LIMIT),
             flaw: match self {

@@ -3,7 +3,8 @@
 mod hands;
 
 use super::store::{self, Queues, Written};
-use super::{Flaw, Happened, web};
+use super::web::{self, Web};
+use super::{Flaw, Happened};
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
@@ -31,13 +32,6 @@ const LOOKING: Duration = Duration::from_secs(5);
 const FLUSH: Duration = Duration::from_secs(1);
 /// From when the founder begins its crawl to when it says its exclusion: some pages are fetched by then, seldom all.
 const EXCLUDES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(12));
-/// Between the end of a response and the next request of its host.
-pub const HOST_DELAY: Duration = Duration::from_millis(500);
-/// What a host takes for an answer at most.
-pub const ANSWER: Duration = Duration::from_millis(400);
-/// Between two requests to an address.
-pub const IP_DELAY: Duration = Duration::from_millis(100);
-
 /// With what a process is started.
 pub struct Boot {
     /// The machine.
@@ -46,6 +40,8 @@ pub struct Boot {
     pub others: u32,
     /// It founds the swarm.
     pub founds: bool,
+    /// The web that is crawled.
+    pub web: Web,
     /// How long after its first start the founder begins the crawl.
     pub begins: Duration,
     /// Pages that the crawl wants, at most.
@@ -100,6 +96,7 @@ pub struct Machine {
     /// And that has been sent.
     ended: bool,
     stopped: bool,
+    web: Web,
     slots: Vec<Slot>,
     max_pages: Option<u64>,
     flaw: Option<Flaw>,
@@ -120,19 +117,19 @@ fn description(of: NodeId) -> view::Description {
     view::Description { addresses: vec![address(of)], dialable: true, tokens: 64, leaving: false }
 }
 
-fn config() -> peer::Config {
-    let slots = web::slots();
+fn config(web: &Web) -> peer::Config {
     let frontier = frontier::Config {
-        host_delay: HOST_DELAY,
-        ip_delay: IP_DELAY,
-        max_in_flight: 8,
+        host_delay: web.host_delay,
+        ip_delay: web.ip_delay,
+        max_in_flight: web.in_flight,
         ..frontier::Config::default()
     };
     peer::Config {
         crawl: anthill_agent::Config { frontier, revisit: None, ..anthill_agent::Config::default() },
         view: view::Config::of(Key::of_swarm("simulated")),
-        claim: claim::Config { slots, ..claim::Config::default() },
+        claim: claim::Config { slots: web.slots(), replicas: web.replicas, ..claim::Config::default() },
         replica: replica::Config {
+            replicas: web.replicas,
             compare_every: Duration::from_secs(60),
             keep: Duration::from_secs(30),
             confirm_every: Duration::from_secs(5),
@@ -273,7 +270,7 @@ impl Machine {
 
     fn exclude(&mut self, ctx: &mut Ctx<'_, Happened>) {
         let draft = exclusion::Draft {
-            pattern: format!("host:{}", web::excluded()),
+            pattern: format!("host:{}", self.web.excluded()),
             scope: exclusion::Scope::Crawl,
             reason: "its owner asked for it".into(),
             expires_s: None,
@@ -289,7 +286,7 @@ impl Node for Machine {
     fn boot(boot: Boot, disk: &Disk, now: Instant, seed: u64) -> Machine {
         let kept = disk.get(KEY).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
         let number = kept.unwrap_or(u64::from(boot.id.0));
-        let slots = web::slots();
+        let slots = boot.web.slots();
         let claims = disk.range(b"m").filter_map(|(key, bytes)| {
             let slot = Slot::new(u16::from_be_bytes(key[1..].try_into().ok()?))?;
             Some((slot, decode::<claim::Record>(bytes).ok()?))
@@ -307,7 +304,8 @@ impl Node for Machine {
         };
         let bytes = blake3::hash(&seed.to_le_bytes());
         let keys = Keyring::numbered(number);
-        let peer = Peer::new(config(), keys, *bytes.as_bytes(), now, start).expect("a right description");
+        let peer =
+            Peer::new(config(&boot.web), keys, *bytes.as_bytes(), now, start).expect("a right description");
         Machine {
             peer,
             number,
@@ -329,6 +327,7 @@ impl Node for Machine {
             left: false,
             ended: false,
             stopped: false,
+            web: boot.web,
             slots,
             max_pages: boot.max_pages,
             flaw: boot.flaw,
@@ -432,7 +431,7 @@ impl Node for Machine {
             Writing::Commit(written) if done => self.written(ctx, written, false),
             Writing::Promoted(written) if done => self.written(ctx, written, true),
             Writing::Permit(permit) => {
-                let slow = self.dice.chance(crate::dice::MILLION / 50);
+                let slow = self.web.has_trouble && self.dice.chance(crate::dice::MILLION / 50);
                 let most = Duration::from_millis(if slow { 4_000 } else { 30 });
                 let at = ctx.now() + self.dice.span(Duration::ZERO, most);
                 self.at(at, Later::Send(permit));

@@ -1,8 +1,8 @@
 //! What a machine's hands do: disk, streams, and requests to the simulated web.
 
 use super::super::store::{self, Written};
-use super::super::{Flaw, Happened, web};
-use super::{ANSWER, EXCLUDES, FLUSH, KEY, Later, Machine, Writing};
+use super::super::{Flaw, Happened};
+use super::{EXCLUDES, FLUSH, KEY, Later, Machine, Writing};
 use crate::disk::Batch;
 use crate::node::Ctx;
 use anthill_agent::io::{self as crawl, End, Made, PageFacts, Permit, PermitId, Task};
@@ -70,10 +70,11 @@ impl Machine {
             }
             Effect::Crawl(effect) => self.crawl(ctx, effect),
             Effect::Begun(_, answer) => match answer {
-                Ok(_) => {
+                Ok(_) if self.web.has_trouble => {
                     let at = ctx.now() + self.dice.span(EXCLUDES.0, EXCLUDES.1);
                     self.at(at, Later::Exclude);
                 }
+                Ok(_) => {}
                 Err(_) => self.asked = false,
             },
             Effect::Excluded(_, answer) => {
@@ -111,7 +112,7 @@ impl Machine {
         let ms = Duration::from_millis;
         match effect {
             crawl::Effect::Resolve { host, name } => {
-                let result = match web::address(&name) {
+                let result = match self.web.address(&name) {
                     Some(ip) => Ok((ip, true)),
                     None => Err(crawl::ResolveFailure::NoSuchName),
                 };
@@ -158,7 +159,7 @@ impl Machine {
         }
         let page = matches!(permit.task, Task::Entry(_));
         ctx.log(Happened::Sent { host: permit.host, address: permit.address, url: permit.url.clone(), page });
-        let at = ctx.now() + self.dice.span(Duration::from_millis(5), ANSWER);
+        let at = ctx.now() + self.dice.span(Duration::from_millis(5), self.web.answer);
         let (id, url) = (permit.id, permit.url.clone());
         self.permits.insert(id, permit);
         self.at(at, Later::Answer(id, url));
@@ -166,14 +167,14 @@ impl Machine {
 
     pub(super) fn answer(&mut self, ctx: &mut Ctx<'_, Happened>, id: PermitId, url: &str) {
         let now = ctx.now();
-        let links = web::links(url);
+        let links = self.web.links(url);
         if let Some(permit) = self.permits.remove(&id) {
             ctx.log(Happened::Ended(permit.host));
             if permit.report_first_byte {
                 self.tell(ctx, Input::Crawl(crawl::Input::FirstByte(id, now)));
             }
         }
-        let robots = web::robots(url);
+        let robots = self.web.robots(url);
         let status = if links.is_some() || robots.is_some() { 200 } else { 404 };
         let end = End::Response { status, retry_after: None, bytes: 100 };
         self.tell(ctx, Input::Crawl(crawl::Input::Ended { permit: id, at: now, end, remote: None }));
