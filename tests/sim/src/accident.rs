@@ -26,8 +26,8 @@ impl<S: Scenario> World<'_, S> {
             return Ok(());
         }
         let kind = self.plan[place].kind;
-        // Those two make the states that others wait for.
-        let makes = matches!(kind, FaultKind::Join | FaultKind::Leave);
+        // These make the states that others wait for.
+        let makes = matches!(kind, FaultKind::Join | FaultKind::Leave | FaultKind::CopiedDisk);
         if self.state.is_some() && !makes && !self.is_aimed(place) && self.in_state().is_empty() {
             self.queue.push(self.now + LOOKS, Event::Accident(place));
             return Ok(());
