@@ -24,17 +24,24 @@ while read -r scenario share state; do
     [ "$held" = 0 ] || exit "$held"
     cat "$work/part" >>"$work/all"
 done <<'SCENARIOS'
-view 9
+view 8
 view 1 stopped
 view-seen 8
 view-200 3
-claim 8
-claim 1 leaving
+claim 7
+claim 2 leaving
 claim-two-founders 3
-replica 10
-links 6
-steward 4
-swarm 7
+replica 8
+replica 1 pulling
+links 4
+links 1 admitting
+links 1 idle
+steward 3
+steward 1 writing
+swarm 5
+swarm 2 stopped
+swarm 1 catching up
+swarm 1 cut off
 SCENARIOS
 awk '/ seeds in / { seeds += $2; for (n = 1; n <= NF; n++) if ($n == "simulated") hours += $(n - 1) }
     END { print seeds " seeds in all, " hours " simulated hours" }' "$work/all"

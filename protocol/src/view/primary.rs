@@ -107,7 +107,7 @@ pub(super) struct Primary {
     last: Option<Electors>,
     /// Its rank; zeros if there is none.
     rank: (u64, u64),
-    /// This peer's own in rising order, after those that it knows of others.
+    /// This peer's own in the order in which they were made, after those that it knows of others.
     attempts: Vec<Attempt>,
     /// Who said that it has written down the own attempt.
     agreed: BTreeSet<PeerKey>,
@@ -174,15 +174,17 @@ impl Primary {
     /// Whether one that stands there can have decided on nothing that this peer does not know of. Who knows no settled view can
     /// have forgotten one.
     pub fn follows(&self, stand: &Stand) -> bool {
-        stand.number > 0
-            && (stand.number, stand.digest) <= self.rank
-            && self.unknown(stand.number, stand.attempts()).next().is_none()
+        stand.number > 0 && self.reaches((stand.number, stand.digest), stand.attempts())
     }
 
     /// Whether one that stood there when it left can have decided on nothing that this peer does not know of.
     fn knows(&self, stand: &LastStand) -> bool {
-        (stand.number, stand.digest) <= self.rank
-            && self.unknown(stand.number, stand.attempts.iter().copied()).next().is_none()
+        self.reaches((stand.number, stand.digest), stand.attempts.iter().copied())
+    }
+
+    /// Whether this peer knows a settled view and all that somebody may have settled on since.
+    fn reaches(&self, settled: (u64, u64), attempts: impl Iterator<Item = u64> + Clone) -> bool {
+        settled <= self.rank && self.unknown(settled.0, attempts).next().is_none()
     }
 
     /// Views on which electors that stand there may have settled, and which this peer does not know, by their digests.

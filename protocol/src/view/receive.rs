@@ -139,7 +139,7 @@ impl<K: Keys> State<K> {
             self.electors_write_at.get_or_insert(now);
         }
         if later && self.may_ask(now, peer, Asked::Electors)
-            || !later && self.misses_something() && self.may_ask(now, peer, Asked::Departed)
+            || !later && self.misses_something() && self.may_ask(now, peer, Asked::Missing)
         {
             out.push(Effect::Send(peer, Message::WantElectors));
         }

@@ -90,8 +90,8 @@ impl<K: Keys> State<K> {
             }
         }
         self.primary.see(now, self.standing_still());
-        let (is_primary, _) = self.standing(now);
-        if self.settled && self.primary.attempt(now, is_primary).is_some() {
+        let is_due = self.settled && self.primary.deadline().is_some_and(|at| at <= now);
+        if is_due && self.primary.attempt(now, self.standing(now).0).is_some() {
             self.electors_write_at.get_or_insert(now);
             self.publish_at.get_or_insert(now + self.config.publish_after);
         }

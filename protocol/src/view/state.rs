@@ -48,8 +48,8 @@ pub struct Start {
 pub(super) enum Asked {
     Record,
     Electors,
-    /// For the same, because of what those that have left knew.
-    Departed,
+    /// For the same, because something is not known on which somebody may have settled, or what became of an elector.
+    Missing,
     /// Where it stands.
     Stand,
     /// Told of its own record.
@@ -62,7 +62,7 @@ impl Asked {
     /// How soon after one another a peer is asked the same.
     fn again(self) -> Duration {
         Duration::from_secs(match self {
-            Asked::Compare | Asked::Departed | Asked::Stand => 5,
+            Asked::Compare | Asked::Missing | Asked::Stand => 5,
             Asked::Record | Asked::Electors | Asked::Mirror => 1,
         })
     }

@@ -26,9 +26,12 @@ impl<S: Scenario> World<'_, S> {
             return Ok(());
         }
         let kind = self.plan[place].kind;
-        // These make the states that others wait for.
-        let makes = matches!(kind, FaultKind::Join | FaultKind::Leave | FaultKind::CopiedDisk);
-        if self.state.is_some() && !makes && !self.is_aimed(place) && self.in_state().is_empty() {
+        // These make the states that others wait for: half of them do not wait.
+        let makes = match &self.plan[place].aim {
+            Aim::Drawn(number) if number % 2 == 0 => matches!(kind, FaultKind::Leave | FaultKind::CopiedDisk),
+            _ => kind == FaultKind::Join,
+        };
+        if self.net.wanted.is_some() && !makes && !self.is_aimed(place) && self.in_state().is_empty() {
             self.queue.push(self.now + LOOKS, Event::Accident(place));
             return Ok(());
         }
@@ -76,8 +79,7 @@ impl<S: Scenario> World<'_, S> {
 
     /// Machines that run and are in the state that accidents wait for.
     fn in_state(&self) -> Vec<NodeId> {
-        let Some(state) = &self.state else { return Vec::new() };
-        self.running().into_iter().filter(|node| self.net.hosts[node.index()].label == state).collect()
+        self.running().into_iter().filter(|node| self.net.is_wanted(*node)).collect()
     }
 
     /// The machines an accident is aimed at, those drawn for it first; and the numbers it goes on with.
@@ -256,8 +258,11 @@ impl<S: Scenario> World<'_, S> {
         if !self.may_go(place) {
             return Ok(false);
         }
+        // By the next moment it may be in another state than the one that is wanted.
+        let is_state_drawn = self.net.wanted.is_some() && !self.is_aimed(place);
         match self.plan[place].moment {
             Moment::Now => self.crash(node, place),
+            _ if is_state_drawn => self.crash(node, place),
             moment => {
                 self.slots[node.index()].armed = Some(Armed { moment, accident: place });
                 Ok(true)

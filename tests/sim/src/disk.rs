@@ -220,17 +220,6 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_finds_when_it_starts_no_loss_of_power_undoes() {
-        let mut disk = Disk::default();
-        put(&mut disk, 1, 1);
-        disk.done(Ticket(1), false);
-        disk.kill(&mut Dice::new(1, "disk"));
-        disk.sync();
-        disk.lose_power(&mut Dice::new(1, "disk"));
-        assert_eq!(keys(&disk), [1]);
-    }
-
-    #[test]
     fn undoing_brings_back_what_was_there_and_batches_stay_whole() {
         for seed in 0..50 {
             let mut disk = Disk::default();

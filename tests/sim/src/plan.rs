@@ -83,6 +83,19 @@ pub fn draw(seed: u64, palette: &Palette, length: Duration) -> Vec<Accident> {
     plan
 }
 
+/// Adds more of what `palette` has seldom: where accidents wait for a state that is rare itself, both would hardly ever come together.
+pub(crate) fn add_seldom(plan: &mut Vec<Accident>, seed: u64, palette: &Palette, length: Duration) {
+    const SELDOM: Duration = Duration::from_secs(60);
+    let mut more = palette.clone();
+    more.accidents.retain(|_, dose| dose.every >= SELDOM);
+    more.accidents.values_mut().for_each(|dose| dose.every = SELDOM / 4);
+    plan.extend(draw(seed ^ 1 << 63, &more, length));
+    plan.sort_by_key(|accident| (accident.at, accident.kind));
+    for (accident, number) in plan.iter_mut().zip(0..) {
+        accident.number = number;
+    }
+}
+
 /// Mostly short, sometimes long: each order of magnitude is as likely as the next.
 fn lasting(dice: &mut Dice, least: Duration, most: Duration) -> Duration {
     let (least, most) = (micros(least), micros(most));

@@ -31,7 +31,8 @@ pub struct Options {
     pub without: BTreeSet<FaultKind>,
     /// The accidents of the plan that happen, by their numbers; none named: all.
     pub accidents: Option<BTreeSet<u32>>,
-    /// What is drawn for a machine waits for one in this state: for states that are rare.
+    /// What is drawn for a machine waits for one in this state, and what such a machine sends and gets may find a queue full: for
+    /// states that are rare.
     pub state: Option<String>,
 }
 

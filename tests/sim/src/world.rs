@@ -9,7 +9,7 @@ use crate::log::{Log, Mark, Reader};
 use crate::metrics::Metrics;
 use crate::net::{Env, Net, Packet};
 use crate::node::{Asked, Ctx, Node, NodeId, Via};
-use crate::plan::{Accident, Moment};
+use crate::plan::{self, Accident, Moment};
 use crate::run::Options;
 use crate::scenario::{How, Scenario, Start};
 use crate::slot::{Inbound, MOST_HELD, Slot, Stop};
@@ -60,8 +60,6 @@ pub(crate) struct World<'s, S: Scenario> {
     pub disks_lost: u32,
     /// Who did something last.
     pub actor: NodeId,
-    /// Accidents that are drawn wait for a machine in this state.
-    pub state: Option<String>,
     checks: Vec<Box<dyn Check<S::Node>>>,
     asked: Asked<<S::Node as Node>::Event>,
 }
@@ -73,6 +71,9 @@ impl<'s, S: Scenario> World<'s, S> {
         let (faulty, quiet) = scenario.phases();
         let (faulty, quiet) = (options.faulty.unwrap_or(faulty), options.quiet.unwrap_or(quiet));
         let mut plan = scenario.plan(seed, first, faulty);
+        if options.state.is_some() {
+            plan::add_seldom(&mut plan, seed, &scenario.palette(), faulty);
+        }
         plan.retain(|accident| options.allows(accident));
         let mut world = World {
             scenario,
@@ -83,12 +84,11 @@ impl<'s, S: Scenario> World<'s, S> {
             phase: Phase::Faulty,
             queue: Queue::default(),
             slots: Vec::new(),
-            net: Net::new(seed, options.weather(scenario.weather(seed))),
+            net: Net::new(seed, options.weather(scenario.weather(seed)), options.state.clone()),
             log: Log::new(reader),
             metrics: Metrics { runs: 1, ..Metrics::default() },
             dice: Dice::new(seed, "world"),
             plan,
-            state: options.state.clone(),
             met: Vec::new(),
             disks_lost: 0,
             actor: NodeId(0),

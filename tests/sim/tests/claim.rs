@@ -84,6 +84,15 @@ fn promises_are_enough_once_the_claim_before_is_established() {
 }
 
 #[test]
+fn what_a_process_finds_when_it_starts_no_loss_of_power_undoes() {
+    // Seed 303483: a keeper found a promise that was not synced, answered by it, and lost power and the promise. A process syncs what it
+    // finds before it goes on.
+    if let Some(violation) = first_failure(Variant::Right, 303_483..303_484) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
 fn one_line_stays_where_two_swarms_meet() {
     // Seed 243: who should have taken over rested because somebody had said to hold by a claim that another had overtaken.
     // Seed 686: who should have held waited for a holder that another, which had left since, had overtaken.

@@ -339,3 +339,30 @@ fn aimed_accidents_happen_to_whom_they_are_aimed_at() {
         }
     }
 }
+
+#[test]
+fn faults_wait_for_a_machine_in_the_state_that_is_wanted() {
+    // Cuts and mass stops meet others as well; newcomers and leavers make states.
+    let aimed = [
+        FaultKind::ClogNode,
+        FaultKind::Kill,
+        FaultKind::PowerLoss,
+        FaultKind::EmptyDisk,
+        FaultKind::Death,
+        FaultKind::Pause,
+        FaultKind::Suspend,
+        FaultKind::Slow,
+        FaultKind::DiskStall,
+    ];
+    let met = |state: Option<&str>, label| -> u64 {
+        let options = Options { state: state.map(str::to_owned), ..Options::default() };
+        let runs = (0..100).map(|seed| run(&Audit(Planted::Nothing), seed, &options).metrics.faults);
+        runs.flat_map(|faults| aimed.map(|kind| faults.get(&kind).and_then(|of| of.get(label)).copied()))
+            .flatten()
+            .sum()
+    };
+    assert!(met(None, "idle") > 100);
+    assert!(met(Some("writing"), "writing") > 100);
+    assert_eq!(met(Some("writing"), "idle"), 0);
+    assert_eq!(met(Some("nothing of the kind"), "writing"), 0);
+}

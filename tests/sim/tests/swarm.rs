@@ -116,3 +116,11 @@ fn what_calm_swarms_found_stays_mended() {
         }
     }
 }
+
+/// Seed 505837: who founds lost power before its founding was on the disk, and was started as one who joins others: it waited for ever.
+#[test]
+fn a_founder_that_starts_again_before_its_founding_is_on_disk_founds() {
+    if let Some(violation) = first_failure(Swarm::Stormy, 505_837..505_838) {
+        panic!("{violation}");
+    }
+}

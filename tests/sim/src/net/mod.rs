@@ -24,6 +24,8 @@ pub(crate) use stream::{Pair, Side};
 const LOOPBACK: Duration = Duration::from_micros(5);
 /// How long the lost part of a stream takes to be sent again, beside a way back and forth.
 const RETRANSMIT: Duration = Duration::from_millis(200);
+/// Where a state is wanted and queues are short: of a million messages from and to machines in it, those that find the queue full.
+const FULL_WHERE_WANTED: u32 = 100_000;
 
 /// A message on its way.
 #[derive(Clone, Debug)]
@@ -63,6 +65,8 @@ pub(crate) struct Net {
     dice: Dice,
     pub weather: Weather,
     pub hosts: Vec<Host>,
+    /// The state that faults wait for, if they do.
+    pub wanted: Option<String>,
     links: Map<u64, Link>,
     streams: Map<Pair, Stream>,
     cuts: Vec<Cut>,
@@ -70,12 +74,13 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    pub fn new(seed: u64, weather: Weather) -> Net {
+    pub fn new(seed: u64, weather: Weather, wanted: Option<String>) -> Net {
         Net {
             seed,
             dice: Dice::new(seed, "net"),
             weather,
             hosts: Vec::new(),
+            wanted,
             links: Map::default(),
             streams: Map::default(),
             cuts: Vec::new(),
@@ -101,6 +106,11 @@ impl Net {
 
     fn label(&self, node: NodeId) -> &'static str {
         self.host(node).map_or("nobody", |h| h.label)
+    }
+
+    /// True for a machine in the state that faults wait for.
+    pub fn is_wanted(&self, node: NodeId) -> bool {
+        self.wanted.as_deref().is_some_and(|state| self.label(node) == state)
     }
 
     fn is_fixture(&self, node: NodeId) -> bool {
@@ -209,9 +219,13 @@ impl Net {
         let clogged = |n: NodeId| self.hosts.get(n.index()).map_or(Instant::ZERO, |h| h.clogged_until);
         let (near, far) = (clogged(from), clogged(to));
         let clean = self.is_fixture(from) || self.is_fixture(to);
+        let is_wanted = self.weather.queue_bytes < u64::MAX && (self.is_wanted(from) || self.is_wanted(to));
         let link = link_of(&mut self.links, self.seed, &self.weather, from, to);
         if clean {
             return Some(env.now + link.distance());
+        }
+        if is_wanted && self.dice.chance(FULL_WHERE_WANTED) {
+            return None;
         }
         let left = link.leave(env.now, near, packet.bytes.len(), &self.weather)?;
         let mut at = (left + link.travel(&mut self.dice, &self.weather)).max(far);

@@ -69,7 +69,7 @@ fn config() -> Config {
         patience: ms(2_000),
         durable_patience: ms(5_000),
         retry: (ms(200), ms(4_000)),
-        max_lag_bytes: 30_000,
+        max_lag_bytes: 4_000,
         keep_log: 4_000,
         spool_each: 4_000,
         spool_all: 8_000,

@@ -1,4 +1,4 @@
-//! A small web that is a function of nothing: hosts, two to a site, some to an address, and pages whose links follow from their names.
+//! Webs that follow from their sizes alone: hosts, two to a site, some to an address, and pages whose links follow from their names.
 
 use anthill_agent::io::FoundLink;
 use anthill_crawler::canon::Rules;
