@@ -17,6 +17,7 @@ use super::view::Status;
 use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::time::Instant;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Members that must have answered lately for a peer's own failures to count: as many as there are, in a small swarm.
@@ -211,6 +212,11 @@ impl<K: Keys> State<K> {
                 }
             }
         }
+        for lapses in self.goodbyes_lapse() {
+            if lapses > now {
+                next = Some(next.map_or(lapses, |planned| planned.min(lapses)));
+            }
+        }
         self.verdict_at = next;
         self.review = true;
         down.into_iter().for_each(|peer| self.declare_down(now, peer));
@@ -222,6 +228,16 @@ impl<K: Keys> State<K> {
         }
         let over = self.book.forget_tombs(now);
         self.unwritten(now, over.into_iter().map(StoredKey::Tomb));
+    }
+
+    /// When each elector's goodbye counts whoever is away.
+    fn goodbyes_lapse(&self) -> BTreeSet<Instant> {
+        let said = self
+            .primary
+            .electors()
+            .filter_map(|peer| self.book.tomb(peer))
+            .filter(|tomb| tomb.goodbye.is_some());
+        said.map(|tomb| tomb.until - self.config.buried + self.config.word_lasts).collect()
     }
 
     fn declare_down(&mut self, now: Instant, peer: PeerKey) {
@@ -241,6 +257,8 @@ impl<K: Keys> State<K> {
     pub(super) fn bury(&mut self, now: Instant, peer: PeerKey, tomb: Tomb) {
         if tomb.goodbye.is_some() {
             self.rumor(now, Rumor::Goodbye(peer));
+            let lapses = now + self.config.word_lasts;
+            self.verdict_at = Some(self.verdict_at.map_or(lapses, |at| at.min(lapses)));
         }
         self.book.bury(peer, tomb);
         self.prober.forget(&peer);

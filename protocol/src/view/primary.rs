@@ -9,7 +9,8 @@
 //!
 //! What counts of another is where it stands, as it said itself: for who does not know that settled view, or what it knows that others
 //! may settle on, it is away, because it may have decided with others on what this peer has not heard of. What is missing is asked for.
-//! Who said goodbye counts no more: it is in no component. It says where it stood, and until that is known it is away as well.
+//! Who said goodbye counts no more: it is in no component. It says where it stood, and until that is known it is away as well. So it is for a
+//! while where somebody is away who may not have heard it, and still counts the leaver by what it said before.
 //!
 //! The first settled view is that of who founds a swarm, alone; all others learn of it from somebody, so that newcomers that find
 //! only each other are no second swarm.
@@ -104,6 +105,7 @@ pub(super) struct Primary {
     swarm: Key,
     settle_after: Duration,
     survivor_after: Duration,
+    word_lasts: Duration,
     last: Option<Electors>,
     /// Its rank; zeros if there is none.
     rank: (u64, u64),
@@ -127,6 +129,7 @@ impl Primary {
             swarm: config.swarm,
             settle_after: config.settle_after,
             survivor_after: config.survivor_after,
+            word_lasts: config.word_lasts,
             rank: last.as_ref().map_or((0, 0), Electors::rank),
             last,
             attempts: attempts.into_iter().map(|of| Attempt::new(of, true)).collect(),
@@ -255,13 +258,16 @@ impl Primary {
     }
 
     fn is_majority(&self, of: &Electors, voter: impl Fn(&PeerKey) -> Voter) -> bool {
+        let seen: Vec<(&PeerKey, Voter)> = of.members.iter().map(|peer| (peer, voter(peer))).collect();
+        // Who is away may not have heard a goodbye, and go on with what the leaver said last.
+        let all_hear = !seen.iter().any(|(_, voter)| matches!(voter, Voter::Away(_)));
         let counts = |voter: Voter| match voter {
-            Voter::Left(stand, _) if self.knows(&stand) => None,
+            Voter::Left(stand, since) if self.knows(&stand) && (all_hear || since >= self.word_lasts) => None,
             Voter::Left(_, since) => Some(Voter::Away(since)),
             seen => Some(seen),
         };
-        let voters: Vec<(&PeerKey, Voter)> =
-            of.members.iter().filter_map(|peer| Some((peer, counts(voter(peer))?))).collect();
+        let voters = seen.into_iter().filter_map(|(peer, voter)| Some((peer, counts(voter)?)));
+        let voters: Vec<(&PeerKey, Voter)> = voters.collect();
         let live = voters.iter().filter(|(_, v)| *v == Voter::Live).count();
         let half = 2 * live == voters.len() && live > 0;
         let nearest = || voters.iter().min_by_key(|(peer, _)| (self.swarm.distance_of(peer), **peer));

@@ -179,6 +179,37 @@ fn who_left_counts_until_what_it_may_have_decided_is_known() {
     assert!(!settled_on(&peers(5)).is_primary(with(ready)));
 }
 
+/// Of five one left, and of the others two heard so. One that is away did not: it counts the leaver by an answer that was long on its way, and
+/// with it half (scenario `view`, seed 915605).
+#[test]
+fn a_leaver_counts_for_a_while_where_somebody_who_may_not_have_heard_is_away() {
+    let four = peers(4);
+    let primary = settled_on(&four);
+    let swarm = Key::of_swarm("test");
+    let mut near = four.clone();
+    near.sort_by_key(|peer| swarm.distance_of(peer));
+    // The one that is away would win the tie.
+    let (away, left) = (near[0], near[1]);
+    let goodbye = primary.parting();
+    let sees = |since| {
+        move |peer: &PeerKey| match *peer {
+            peer if peer == away => Voter::Away(Duration::ZERO),
+            peer if peer == left => Voter::Left(goodbye, since),
+            _ => Voter::Live,
+        }
+    };
+    assert!(primary.is_primary(|peer| if [away, left].contains(peer) {
+        Voter::Live
+    } else {
+        Voter::Away(Duration::ZERO)
+    }));
+    assert!(!primary.is_primary(sees(Duration::from_secs(59))));
+    assert!(primary.is_primary(sees(config().word_lasts)), "two of three");
+    let all_hear =
+        |peer: &PeerKey| if *peer == left { Voter::Left(goodbye, Duration::ZERO) } else { Voter::Live };
+    assert!(primary.is_primary(all_hear));
+}
+
 /// The example for which attempts are written down: of five, three settle on themselves, but one of them does not hear the end of it.
 #[test]
 fn who_missed_the_end_of_an_attempt_is_not_primary_with_those_who_were_away() {

@@ -164,7 +164,8 @@ impl<K: Keys> State<K> {
             up: BTreeSet::new(),
             fit_at: now,
             away_until: None,
-            verdict_at: None,
+            // Goodbyes of before may lapse.
+            verdict_at: Some(now + config.word_lasts),
             revive_at: now,
             session: None,
             compare_at: now,
