@@ -2,8 +2,7 @@
 """coordinate.py: what four peers compute for a page beside crawling it, in instructions as callgrind counts them, and of what a page costs in
 all. The protocols' part is that of a simulated crawl, always the same (`anthill-sim --scenario trace`): all that peers' minds do but for
 what a peer alone does, and its messages' bytes. The network's part is what a message costs, sent and received (an example of `dht`), for
-each message of that crawl. What a page costs is of a real peer alone. The figure is too much as yet: simulated peers offer every link they
-find, which a real one's filters do not. Needs valgrind, and `cargo build --release -p anthill-dht --examples`."""
+each message of that crawl. What a page costs is of a real peer alone. Needs valgrind, and `cargo build --release -p anthill-dht --examples`."""
 import subprocess, sys, time
 from harness import *
 

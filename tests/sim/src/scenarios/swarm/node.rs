@@ -13,7 +13,7 @@ use anthill_agent::peer::io::Input;
 use anthill_agent::peer::{self, Message, Peer, Start};
 use anthill_crawler::frontier;
 use anthill_crawler::record::Scope;
-use anthill_protocol::key::Slot;
+use anthill_protocol::key::{Slot, UrlId};
 use anthill_protocol::member::{Address, Transport};
 use anthill_protocol::peer::testing::Keyring;
 use anthill_protocol::peer::{Keys, PeerKey};
@@ -21,7 +21,7 @@ use anthill_protocol::placement::Key;
 use anthill_protocol::time::Instant;
 use anthill_protocol::wire::decode;
 use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -97,6 +97,8 @@ pub struct Machine {
     ended: bool,
     stopped: bool,
     web: Web,
+    /// Links that it has offered, where that is remembered.
+    offered: BTreeSet<UrlId>,
     slots: Vec<Slot>,
     max_pages: Option<u64>,
     flaw: Option<Flaw>,
@@ -328,6 +330,7 @@ impl Node for Machine {
             ended: false,
             stopped: false,
             web: boot.web,
+            offered: BTreeSet::new(),
             slots,
             max_pages: boot.max_pages,
             flaw: boot.flaw,

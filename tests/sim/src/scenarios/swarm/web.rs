@@ -33,6 +33,9 @@ pub struct Web {
     /// The last host is to be left alone while the swarm crawls, the one before wants to be asked seldom, and some permits are used
     /// late.
     pub has_trouble: bool,
+    /// A peer offers a link once, as a node's hands do that remember lately written ones; what is lost with a process or a slot would
+    /// have to be offered again, so only where nothing goes wrong.
+    pub offers_once: bool,
 }
 
 /// The web of stormy swarms.
@@ -47,6 +50,7 @@ pub const SMALL: Web = Web {
     in_flight: 8,
     replicas: DEFAULT_REPLICAS,
     has_trouble: true,
+    offers_once: false,
 };
 
 /// One of as many pages as a measured crawl has, without delays and copies.
@@ -61,6 +65,7 @@ pub const LARGE: Web = Web {
     in_flight: 256,
     replicas: 1,
     has_trouble: false,
+    offers_once: true,
 };
 
 fn name(host: u32) -> String {

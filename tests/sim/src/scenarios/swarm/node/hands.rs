@@ -185,7 +185,11 @@ impl Machine {
             (None, Some(rules)) => Made::Robots(rules),
             (None, None) => Made::Nothing("404".into()),
         };
-        self.made(ctx, id, made, links.unwrap_or_default());
+        let mut links = links.unwrap_or_default();
+        if self.web.offers_once {
+            links.retain(|link| self.offered.insert(link.id));
+        }
+        self.made(ctx, id, made, links);
     }
 
     pub(super) fn made(
