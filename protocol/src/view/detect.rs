@@ -232,12 +232,13 @@ impl<K: Keys> State<K> {
 
     /// When each elector's goodbye counts whoever is away.
     fn goodbyes_lapse(&self) -> BTreeSet<Instant> {
+        let lasts = self.primary.word_lasts();
         let said = self
             .primary
             .electors()
             .filter_map(|peer| self.book.tomb(peer))
             .filter(|tomb| tomb.goodbye.is_some());
-        said.map(|tomb| tomb.until - self.config.buried + self.config.word_lasts).collect()
+        said.map(|tomb| tomb.until - self.config.buried + lasts).collect()
     }
 
     fn declare_down(&mut self, now: Instant, peer: PeerKey) {
@@ -257,7 +258,7 @@ impl<K: Keys> State<K> {
     pub(super) fn bury(&mut self, now: Instant, peer: PeerKey, tomb: Tomb) {
         if tomb.goodbye.is_some() {
             self.rumor(now, Rumor::Goodbye(peer));
-            let lapses = now + self.config.word_lasts;
+            let lapses = now + self.primary.word_lasts();
             self.verdict_at = Some(self.verdict_at.map_or(lapses, |at| at.min(lapses)));
         }
         self.book.bury(peer, tomb);

@@ -55,8 +55,8 @@ pub struct Config {
     pub settle_after: Duration,
     /// Of two, the survivor is primary after so long.
     pub survivor_after: Duration,
-    /// So long after a goodbye somebody who has not heard it may still count the leaver's last word: longer than an answer may be on its
-    /// way (`witness_fresh`) and than a small swarm takes to see that a member is down (`alone_after`, and a round of probes).
+    /// So long after a goodbye, and as long more as a round of probes, somebody who has not heard it may still count the leaver's last
+    /// word: an answer may be on its way for `witness_fresh`, and `alone_after` passes until who hears nobody holds a member for down.
     pub word_lasts: Duration,
     /// At most one new record of ourselves in this time, whoever doubts us.
     pub refute_every: Duration,
@@ -100,7 +100,7 @@ impl Config {
             fanout: 3,
             settle_after: s(30),
             survivor_after: s(120),
-            word_lasts: s(60),
+            word_lasts: s(40),
             refute_every: s(1),
             rewrite_after: s(2),
             write_after: s(5),

@@ -106,6 +106,7 @@ pub(super) struct Primary {
     settle_after: Duration,
     survivor_after: Duration,
     word_lasts: Duration,
+    probe_every: Duration,
     last: Option<Electors>,
     /// Its rank; zeros if there is none.
     rank: (u64, u64),
@@ -130,6 +131,7 @@ impl Primary {
             settle_after: config.settle_after,
             survivor_after: config.survivor_after,
             word_lasts: config.word_lasts,
+            probe_every: config.probe_every,
             rank: last.as_ref().map_or((0, 0), Electors::rank),
             last,
             attempts: attempts.into_iter().map(|of| Attempt::new(of, true)).collect(),
@@ -257,12 +259,19 @@ impl Primary {
         self.last.iter().chain(self.attempts()).all(|of| self.is_majority(of, self.among(own, heard, &voter)))
     }
 
+    /// How long who has not heard a goodbye may count the leaver's last word: until a round of probes has come to it, and some time.
+    pub fn word_lasts(&self) -> Duration {
+        let most = self.last.iter().chain(self.attempts()).map(|of| of.members.len()).max().unwrap_or(0);
+        self.word_lasts + self.probe_every * u32::try_from(most).unwrap_or(u32::MAX)
+    }
+
     fn is_majority(&self, of: &Electors, voter: impl Fn(&PeerKey) -> Voter) -> bool {
         let seen: Vec<(&PeerKey, Voter)> = of.members.iter().map(|peer| (peer, voter(peer))).collect();
         // Who is away may not have heard a goodbye, and go on with what the leaver said last.
         let all_hear = !seen.iter().any(|(_, voter)| matches!(voter, Voter::Away(_)));
+        let lasts = self.word_lasts();
         let counts = |voter: Voter| match voter {
-            Voter::Left(stand, since) if self.knows(&stand) && (all_hear || since >= self.word_lasts) => None,
+            Voter::Left(stand, since) if self.knows(&stand) && (all_hear || since >= lasts) => None,
             Voter::Left(_, since) => Some(Voter::Away(since)),
             seen => Some(seen),
         };

@@ -203,8 +203,8 @@ fn a_leaver_counts_for_a_while_where_somebody_who_may_not_have_heard_is_away() {
     } else {
         Voter::Away(Duration::ZERO)
     }));
-    assert!(!primary.is_primary(sees(Duration::from_secs(59))));
-    assert!(primary.is_primary(sees(config().word_lasts)), "two of three");
+    assert!(!primary.is_primary(sees(Duration::from_secs(43))));
+    assert!(primary.is_primary(sees(Duration::from_secs(44))), "two of three");
     let all_hear =
         |peer: &PeerKey| if *peer == left { Voter::Left(goodbye, Duration::ZERO) } else { Voter::Live };
     assert!(primary.is_primary(all_hear));

@@ -153,6 +153,8 @@ impl<K: Keys> State<K> {
         let unheard = book.members().keys().copied().collect();
         let prober = Prober::new(&mut rng, now);
         let primary = Primary::new(&config, electors.0, electors.1);
+        // Goodbyes of before.
+        let lapses = now + primary.word_lasts();
         let mut state = State {
             checks: Budget::new(config.check_each, config.check_all),
             served: Budget::new(SERVE_EACH, SERVE_ALL),
@@ -164,8 +166,7 @@ impl<K: Keys> State<K> {
             up: BTreeSet::new(),
             fit_at: now,
             away_until: None,
-            // Goodbyes of before may lapse.
-            verdict_at: Some(now + config.word_lasts),
+            verdict_at: Some(lapses),
             revive_at: now,
             session: None,
             compare_at: now,
