@@ -6,7 +6,7 @@ use crate::node::NodeId;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::time::Instant;
 use anthill_protocol::view::{Incarnation, Status};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -58,16 +58,19 @@ impl Wellness {
 }
 
 /// Who hears another, as it hears them, does not hold it for down, but for the word of three that do not. `seen`: all that goes
-/// wrong can be seen from here; else this holds in the quiet phase.
+/// wrong can be seen from here; else this holds in the quiet phase. Where one of the two has a twin, or had one lately, what the other
+/// says may have come to that instead: here a name leads to one machine, the one that spoke last.
 pub struct NobodyFalselyDown {
     seen: bool,
     well: Wellness,
+    /// When two machines last bore one name.
+    twins: BTreeMap<PeerKey, Instant>,
     quiet_since: Option<Instant>,
 }
 
 impl NobodyFalselyDown {
     pub fn new(seen: bool) -> Self {
-        NobodyFalselyDown { seen, well: Wellness::default(), quiet_since: None }
+        NobodyFalselyDown { seen, well: Wellness::default(), twins: BTreeMap::new(), quiet_since: None }
     }
 }
 
@@ -77,7 +80,11 @@ impl Check<Member> for NobodyFalselyDown {
     }
 
     fn after_step(&mut self, view: &View<'_, Member>) -> Result<(), Broken> {
-        self.well.look(view);
+        if self.well.look(view) {
+            let mut names = BTreeSet::new();
+            let twins = view.running().map(|(_, node)| node.key()).filter(|name| !names.insert(*name));
+            self.twins.extend(twins.map(|name| (name, view.now)));
+        }
         if view.phase == Phase::Quiet {
             self.quiet_since.get_or_insert(view.now);
         }
@@ -88,6 +95,11 @@ impl Check<Member> for NobodyFalselyDown {
             let Event::Down(peer) = event else { continue };
             let subject = view.running().find(|(_, node)| node.key() == *peer && node.takes_part());
             let Some((id, _)) = subject else { continue };
+            let own = view.running().find(|(id, _)| *id == view.actor).map(|(_, node)| node.key());
+            let had_twin = |name: &PeerKey| self.twins.get(name).is_some_and(|last| view.now < *last + WELL);
+            if had_twin(peer) || own.is_some_and(|own| had_twin(&own)) {
+                continue;
+            }
             let is_well = |other| self.well.is_well(id, other, view.now, WELL);
             let others = view.running().filter(|(other, _)| *other != id && *other != view.actor);
             if is_well(view.actor) && others.filter(|(other, _)| !is_well(*other)).count() < WITNESSES {
