@@ -83,6 +83,8 @@ struct Net {
     now: Instant,
     peers: BTreeMap<PeerKey, (State<Keyring>, Store)>,
     said: Vec<(PeerKey, Effect)>,
+    /// Of writes with items, by whom and whether they were urgent.
+    urgent: Vec<(PeerKey, bool)>,
     bytes: u64,
     messages: u64,
 }
@@ -112,7 +114,7 @@ impl Net {
         let peers: BTreeMap<_, _> = (1..=count).map(|n| (peer(n), (state(n), Store::default()))).collect();
         let names: Vec<PeerKey> = peers.keys().copied().collect();
         let view = Net::view(&names);
-        let mut net = Net { now: START, peers, said: Vec::new(), bytes: 0, messages: 0 };
+        let mut net = Net { now: START, peers, said: Vec::new(), urgent: Vec::new(), bytes: 0, messages: 0 };
         for one in &names {
             net.tell_key(*one, Input::View(view.clone()));
             for other in names.iter().filter(|other| *other != one) {
@@ -156,10 +158,13 @@ impl Net {
                         let message = Message::decode(&bytes).expect("what is sent is understood");
                         inputs.push_back((other, Input::Received(to, message)));
                     }
-                    Effect::Apply { ticket, items, .. } => match &mut store.stalled {
-                        Some(stalled) => stalled.push((ticket, items)),
-                        None => inputs.push_back((to, Input::Applied(ticket, store.merge(items)))),
-                    },
+                    Effect::Apply { ticket, items, urgent, .. } => {
+                        self.urgent.extend((!items.is_empty()).then_some((to, urgent)));
+                        match &mut store.stalled {
+                            Some(stalled) => stalled.push((ticket, items)),
+                            None => inputs.push_back((to, Input::Applied(ticket, store.merge(items)))),
+                        }
+                    }
                     Effect::Delete { ticket, .. } => {
                         *store = Store { deleted: true, ..Store::default() };
                         inputs.push_back((to, Input::Applied(ticket, 0)));
@@ -253,6 +258,20 @@ fn alone_all_is_durable_at_once_and_of_two_when_both_have_it() {
     net.go_on(2);
     net.run(1);
     assert_eq!(net.durable(), 9);
+}
+
+#[test]
+fn changes_of_a_whole_copy_wait_for_the_disk_with_others_and_what_makes_it_whole_does_not() {
+    let mut net = Net::of(2);
+    net.claim(&claim(1, 1, &[1]));
+    net.write(1, 0..5, 10);
+    net.claim(&claim(2, 1, &[1, 2]));
+    net.run(5);
+    assert!(net.urgent.contains(&(peer(2), true)), "{:?}", net.urgent);
+    net.urgent.clear();
+    net.write(1, 5..9, 10);
+    net.run(5);
+    assert_eq!((net.durable(), net.urgent), (9, vec![(peer(2), false)]));
 }
 
 #[test]
