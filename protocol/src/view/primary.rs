@@ -328,6 +328,11 @@ impl Primary {
         }
     }
 
+    /// This peer was away: that the view stood still says nothing.
+    pub fn look_anew(&mut self) {
+        self.since = None;
+    }
+
     /// When a view may have settled.
     pub fn deadline(&self) -> Option<Instant> {
         let is_new = self.last.as_ref().is_some_and(|last| last.members != self.current);

@@ -210,6 +210,20 @@ fn a_leaver_counts_for_a_while_where_somebody_who_may_not_have_heard_is_away() {
     assert!(primary.is_primary(all_hear));
 }
 
+/// Who slept for an hour was ready at once to settle on who had been there before, of whom nobody was any more (scenario `view-seen`, seed
+/// 3013465).
+#[test]
+fn a_view_that_nobody_looked_at_did_not_stand_still() {
+    let three = peers(3);
+    let mut slept = settled_on(&three[..2]);
+    slept.see(START, Some(three.clone()));
+    slept.look_anew();
+    let wakes = START + Duration::from_secs(3_600);
+    slept.see(wakes, Some(three.clone()));
+    assert!(slept.attempt(wakes, true).is_none());
+    assert!(slept.attempt(wakes + config().settle_after, true).is_some());
+}
+
 /// The example for which attempts are written down: of five, three settle on themselves, but one of them does not hear the end of it.
 #[test]
 fn who_missed_the_end_of_an_attempt_is_not_primary_with_those_who_were_away() {

@@ -248,6 +248,7 @@ impl<K: Keys> State<K> {
             if now > at + self.config.alone_after {
                 // The others may have settled without this peer meanwhile, and who was down may have been there.
                 self.away_until = Some(now);
+                self.primary.look_anew();
                 let down = self.book.members_mut().filter(|(_, known)| known.status == Status::Down);
                 down.for_each(|(_, known)| known.since = now);
                 self.change(now);
