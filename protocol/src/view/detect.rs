@@ -230,15 +230,12 @@ impl<K: Keys> State<K> {
         self.unwritten(now, over.into_iter().map(StoredKey::Tomb));
     }
 
-    /// When each elector's goodbye counts whoever is away.
+    /// When electors' goodbyes come to count otherwise: whoever is away, and for a survivor.
     fn goodbyes_lapse(&self) -> BTreeSet<Instant> {
-        let lasts = self.primary.word_lasts();
-        let said = self
-            .primary
-            .electors()
-            .filter_map(|peer| self.book.tomb(peer))
-            .filter(|tomb| tomb.goodbye.is_some());
-        said.map(|tomb| tomb.until - self.config.buried + lasts).collect()
+        let tombs = self.primary.electors().filter_map(|peer| self.book.tomb(peer));
+        let said = tombs.filter(|tomb| tomb.goodbye.is_some()).map(|tomb| tomb.until - self.config.buried);
+        let lasts = [self.primary.word_lasts(), self.config.survivor_after];
+        said.flat_map(|said| lasts.map(|lasts| said + lasts)).collect()
     }
 
     fn declare_down(&mut self, now: Instant, peer: PeerKey) {

@@ -132,7 +132,13 @@ impl<K: Keys> State<K> {
         let neighbours =
             self.book.members().keys().filter(|peer| live(peer)).count().min(super::compare::NEIGHBOURS);
         let compared = self.compared.iter().filter(|peer| live(peer)).count();
-        let is_swarm = || self.primary.last().is_some_and(|last| last.members == [self.own.peer()]);
+        let own = self.own.peer();
+        let has_left = |peer: &PeerKey| self.book.tomb(peer).is_some_and(|tomb| tomb.goodbye.is_some());
+        // All others of the settled view said goodbye, if there were any: it is what is left of the swarm.
+        let is_swarm = || {
+            let last = self.primary.last().map(|last| &last.members);
+            last.is_some_and(|of| of.contains(&own) && of.iter().all(|peer| *peer == own || has_left(peer)))
+        };
         let is_lost = self.book.members().is_empty() && self.expects_others && !is_swarm();
         self.unheard.is_empty() && compared >= neighbours && !is_lost
     }

@@ -72,6 +72,8 @@ fn what_was_wrong_once_stays_right() {
         (Setting::Seen, 3582),
         // Who slept for long was ready to settle on a view of before, with those that had left since: nobody could settle any more.
         (Setting::Seen, 3_013_465),
+        // Who had just started, and heard that the only other one left, thought itself cut off for ever.
+        (Setting::Seen, 3_111_492),
         // Streams that broke one after the other, each with a question on it, were taken for a death.
         (Setting::Seen, 277),
     ] {
