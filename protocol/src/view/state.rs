@@ -225,6 +225,11 @@ impl<K: Keys> State<K> {
         self.primary.attempts()
     }
 
+    /// Digests of views on which somebody may have settled and that this peer does not know: for logs and failed simulations.
+    pub fn missing(&self) -> BTreeSet<u64> {
+        self.primary.misses(|peer| self.book.stand(peer))
+    }
+
     /// Whether it takes part: it neither left nor found a twin.
     pub fn takes_part(&self) -> bool {
         !self.over

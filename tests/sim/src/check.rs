@@ -71,6 +71,7 @@ pub(crate) trait Machines<N> {
     fn machine(&self, id: NodeId) -> Option<Machine<'_, N>>;
     fn count(&self) -> usize;
     fn hears(&self, from: NodeId, to: NodeId) -> bool;
+    fn disks_lost(&self) -> u32;
 }
 
 impl<N: Node> View<'_, N> {
@@ -87,6 +88,11 @@ impl<N: Node> View<'_, N> {
     /// Processes that run.
     pub fn running(&self) -> impl Iterator<Item = (NodeId, &N)> {
         self.machines().filter_map(|m| Some((m.id, m.node?)))
+    }
+
+    /// Disks lost so far, with their machines or without.
+    pub fn disks_lost(&self) -> u32 {
+        self.world.disks_lost()
     }
 
     /// True if what `from` sends now can reach `to`.

@@ -496,6 +496,10 @@ impl<S: Scenario> Machines<S::Node> for World<'_, S> {
         self.slots.len()
     }
 
+    fn disks_lost(&self) -> u32 {
+        self.disks_lost
+    }
+
     fn hears(&self, from: NodeId, to: NodeId) -> bool {
         self.net.host(to).is_some_and(|h| h.up) && !self.net.blocked(from, to)
     }

@@ -284,7 +284,9 @@ impl Check<Member> for AllAgree {
                 // Its goodbye may have been lost: then it counts.
                 2 * live > of.iter().filter(|peer| node.view().member(peer).is_some()).count()
             };
-            if is_majority(electors) && node.attempts().all(is_majority) {
+            // What those that left may have decided can be lost with a disk. Then an operator has to say who is the swarm.
+            let is_lost = view.disks_lost() > 0 && node.misses_something();
+            if !is_lost && is_majority(electors) && node.attempts().all(is_majority) {
                 let attempts: Vec<_> = node.attempts().collect();
                 let what = format!(
                     "{id} is not primary, though most of {electors:?} are there, and of all of {attempts:?}"

@@ -129,6 +129,11 @@ impl Member {
         self.state.attempts().map(|attempt| attempt.members.as_slice())
     }
 
+    /// Whether there is something on which others may have settled and that it does not know.
+    pub fn misses_something(&self) -> bool {
+        !self.state.missing().is_empty()
+    }
+
     /// Whether it acts as a part of the primary component, as who grants leases does.
     pub fn primary(&self) -> bool {
         if self.variant != Variant::HalfIsPrimary {
