@@ -17,13 +17,16 @@ use super::view::Status;
 use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::time::Instant;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Members that must have answered lately for a peer's own failures to count: as many as there are, in a small swarm.
 const FIT: usize = 2;
 /// Probes of one member by all that heard of a doubt, a second.
 const DOUBTS_PER_S: u64 = 50;
+
+fn earlier(planned: Option<Instant>, at: Instant) -> Option<Instant> {
+    Some(planned.map_or(at, |planned| planned.min(at)))
+}
 
 impl<K: Keys> State<K> {
     /// Over what time all that hear of something ask the same member.
@@ -111,7 +114,7 @@ impl<K: Keys> State<K> {
         }
         known.failed_since.get_or_insert(now);
         let verdict = now + self.config.down_after;
-        self.verdict_at = Some(self.verdict_at.map_or(verdict, |at| at.min(verdict)));
+        self.verdict_at = earlier(self.verdict_at, verdict);
         let says = fit
             && others >= self.config.least_for_witnesses
             && known.stated_at.is_none_or(|at| now >= at + restate);
@@ -190,7 +193,7 @@ impl<K: Keys> State<K> {
     /// Whose time is over: suspects become down, those that are down gone.
     pub(super) fn verdicts(&mut self, now: Instant) {
         let (mut next, mut down, mut gone) = (None::<Instant>, Vec::new(), Vec::new());
-        let mut at = |at: Instant| next = Some(next.map_or(at, |planned| planned.min(at)));
+        let mut at = |at: Instant| next = earlier(next, at);
         for (peer, known) in self.book.members() {
             match (known.status, known.failed_since) {
                 (Status::Down, _) if known.since + self.config.gone_after <= now => gone.push(*peer),
@@ -212,11 +215,7 @@ impl<K: Keys> State<K> {
                 }
             }
         }
-        for lapses in self.goodbyes_lapse() {
-            if lapses > now {
-                next = Some(next.map_or(lapses, |planned| planned.min(lapses)));
-            }
-        }
+        self.goodbyes_lapse().filter(|lapses| *lapses > now).for_each(at);
         self.verdict_at = next;
         self.review = true;
         down.into_iter().for_each(|peer| self.declare_down(now, peer));
@@ -231,11 +230,11 @@ impl<K: Keys> State<K> {
     }
 
     /// When electors' goodbyes come to count otherwise: whoever is away, and for a survivor.
-    fn goodbyes_lapse(&self) -> BTreeSet<Instant> {
+    fn goodbyes_lapse(&self) -> impl Iterator<Item = Instant> {
         let tombs = self.primary.electors().filter_map(|peer| self.book.tomb(peer));
         let said = tombs.filter(|tomb| tomb.goodbye.is_some()).map(|tomb| tomb.until - self.config.buried);
         let lasts = [self.primary.word_lasts(), self.config.survivor_after];
-        said.flat_map(|said| lasts.map(|lasts| said + lasts)).collect()
+        said.flat_map(move |said| lasts.map(|lasts| said + lasts))
     }
 
     fn declare_down(&mut self, now: Instant, peer: PeerKey) {
@@ -247,7 +246,7 @@ impl<K: Keys> State<K> {
         self.unheard.remove(&peer);
         self.session.take_if(|session| session.peer == peer);
         let verdict = now + self.config.survivor_after.min(self.config.gone_after);
-        self.verdict_at = Some(self.verdict_at.map_or(verdict, |at| at.min(verdict)));
+        self.verdict_at = earlier(self.verdict_at, verdict);
         self.change(now);
     }
 
@@ -255,8 +254,7 @@ impl<K: Keys> State<K> {
     pub(super) fn bury(&mut self, now: Instant, peer: PeerKey, tomb: Tomb) {
         if tomb.goodbye.is_some() {
             self.rumor(now, Rumor::Goodbye(peer));
-            let lapses = now + self.primary.word_lasts();
-            self.verdict_at = Some(self.verdict_at.map_or(lapses, |at| at.min(lapses)));
+            self.verdict_at = earlier(self.verdict_at, now + self.primary.word_lasts());
         }
         self.book.bury(peer, tomb);
         self.prober.forget(&peer);

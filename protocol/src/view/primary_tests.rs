@@ -179,7 +179,7 @@ fn who_left_counts_until_what_it_may_have_decided_is_known() {
     assert!(!settled_on(&peers(5)).is_primary(with(ready)));
 }
 
-/// Of five one left, and of the others two heard so. One that is away did not: it counts the leaver by an answer that was long on its way, and
+/// Of four one left, and of the others two heard so. One that is away did not: it counts the leaver by an answer that was long on its way, and
 /// with it half (scenario `view`, seed 915605).
 #[test]
 fn a_leaver_counts_for_a_while_where_somebody_who_may_not_have_heard_is_away() {

@@ -147,11 +147,10 @@ impl<K: Keys> State<K> {
 
     /// Whether a view is not known on which somebody may have settled, or what became of an elector, and that matters.
     fn misses_something(&self) -> bool {
-        let misses = || !self.primary.misses(|peer| self.book.stand(peer)).is_empty();
         let is_known = |peer: &PeerKey| self.book.get(peer).is_some() || self.book.tomb(peer).is_some();
         let own = self.own.peer();
         let unknown = || self.primary.electors().any(|peer| *peer != own && !is_known(peer));
-        self.settled && !self.view.primary() && (misses() || unknown())
+        self.settled && !self.view.primary() && (!self.missing().is_empty() || unknown())
     }
 
     /// One that is no member speaks: it is asked who it is, or told that it has left.

@@ -120,9 +120,13 @@ fn word(witness: u64, subject: u64, sequence: u64) -> News {
 }
 
 fn goodbye(n: u64, sequence: u64) -> News {
+    goodbye_at(n, sequence, LastStand::default())
+}
+
+fn goodbye_at(n: u64, sequence: u64, stand: LastStand) -> News {
     let keys = Keyring::numbered(n);
     let incarnation = Incarnation { generation: 1, sequence };
-    let goodbye = Goodbye { peer: keys.own(), incarnation, stand: LastStand::default() };
+    let goodbye = Goodbye { peer: keys.own(), incarnation, stand };
     News { goodbyes: vec![Signed::sign(goodbye, &keys).unwrap()], ..News::default() }
 }
 
@@ -174,9 +178,7 @@ fn who_hears_few_of_those_it_settled_with_doubts_that_it_is_primary_long_before_
     bench.meet(1..=4);
     bench.run(s(5));
     let five: Vec<PeerKey> = (0..5).map(|n| Keyring::numbered(n).own()).collect();
-    let mut sorted = five.clone();
-    sorted.sort();
-    bench.state.primary.settle(Electors { number: 9, members: sorted });
+    bench.state.primary.settle(electors(&[0, 1, 2, 3, 4]));
     bench.run(s(1));
     let standing = |bench: &Bench| (bench.state.view().primary(), bench.state.view().in_doubt());
     assert_eq!(standing(&bench), (true, false));
@@ -195,6 +197,62 @@ fn who_hears_few_of_those_it_settled_with_doubts_that_it_is_primary_long_before_
     bench.answering.extend(&five);
     bench.run(s(30));
     assert_eq!(standing(&bench), (true, false));
+}
+
+/// Numbers of peers, nearest to the swarm's key first: the nearest decides where votes are equal.
+fn nearest_first(numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let swarm = Key::of_swarm("test");
+    let mut numbers: Vec<u64> = numbers.into_iter().collect();
+    numbers.sort_by_key(|n| swarm.distance_of(&Keyring::numbered(*n).own()));
+    numbers
+}
+
+fn electors(numbers: &[u64]) -> Electors {
+    let mut members: Vec<PeerKey> = numbers.iter().map(|n| Keyring::numbered(*n).own()).collect();
+    members.sort();
+    Electors { number: 9, members }
+}
+
+#[test]
+fn who_is_a_majority_without_one_that_left_looks_when_its_word_does_not_last_any_more() {
+    let four = nearest_first(0..4);
+    let (away, left, own) = (four[0], four[1], four[3]);
+    let mut bench = Bench::start(own, true, BTreeMap::new(), START);
+    bench.meet(four[..3].iter().copied());
+    bench.run(s(5));
+    bench.state.primary.settle(electors(&four));
+    bench.run(s(1));
+    let LastStand { number, digest, .. } = bench.state.primary.parting();
+    bench.news(left, goodbye_at(left, 2, LastStand { number, digest, ..LastStand::default() }));
+    bench.answering.remove(&Keyring::numbered(away).own());
+    bench.run(s(25));
+    assert_eq!(bench.status(away), Some(Status::Down));
+    assert!(!bench.state.view().primary(), "the one that is away may count who left");
+    bench.run(s(18));
+    assert!(!bench.state.view().primary());
+    bench.run(s(1) + config().publish_after);
+    assert!(bench.state.view().primary(), "two of three");
+}
+
+#[test]
+fn the_only_one_left_goes_on_two_minutes_after_a_goodbye_that_leaves_it_in_doubt() {
+    let two = nearest_first(0..2);
+    let (left, own) = (two[0], two[1]);
+    let mut bench = Bench::start(own, true, BTreeMap::new(), START);
+    bench.meet([left]);
+    bench.run(s(5));
+    bench.state.primary.settle(electors(&two));
+    bench.run(s(1));
+    let LastStand { number, digest, .. } = bench.state.primary.parting();
+    let attempts = std::array::from_fn(|i| if i == 0 { 77 } else { 0 });
+    bench.news(left, goodbye_at(left, 2, LastStand { number, digest, attempts }));
+    bench.run(s(3));
+    // It looks whenever the view has stood still for a while: not at the same time.
+    bench.meet([7]);
+    bench.run(config().survivor_after - s(4));
+    assert!(!bench.state.view().primary());
+    bench.run(s(1) + config().publish_after);
+    assert!(bench.state.view().primary());
 }
 
 #[test]

@@ -26,12 +26,7 @@ impl<S: Scenario> World<'_, S> {
             return Ok(());
         }
         let kind = self.plan[place].kind;
-        // These make the states that others wait for: half of them do not wait.
-        let makes = match &self.plan[place].aim {
-            Aim::Drawn(number) if number % 2 == 0 => matches!(kind, FaultKind::Leave | FaultKind::CopiedDisk),
-            _ => kind == FaultKind::Join,
-        };
-        if self.net.wanted.is_some() && !makes && !self.is_aimed(place) && self.in_state().is_empty() {
+        if self.waits_for_state(place) && !self.makes_states(place) && self.in_state().is_empty() {
             self.queue.push(self.now + LOOKS, Event::Accident(place));
             return Ok(());
         }
@@ -50,6 +45,18 @@ impl<S: Scenario> World<'_, S> {
         };
         self.metrics.accidents_skipped += u64::from(!happened);
         Ok(())
+    }
+
+    /// Whether an accident is to meet a machine in the state that is wanted: who aims knows whom.
+    fn waits_for_state(&self, place: usize) -> bool {
+        self.net.wanted.is_some() && !self.is_aimed(place)
+    }
+
+    /// Half of what makes the states that other accidents wait for does not wait itself.
+    fn makes_states(&self, place: usize) -> bool {
+        let accident = &self.plan[place];
+        let makes = matches!(accident.kind, FaultKind::Join | FaultKind::Leave | FaultKind::CopiedDisk);
+        makes && matches!(accident.aim, Aim::Drawn(number) if number % 2 == 0)
     }
 
     /// Counts an accident of a machine and notes it in the log.
@@ -259,10 +266,9 @@ impl<S: Scenario> World<'_, S> {
             return Ok(false);
         }
         // By the next moment it may be in another state than the one that is wanted.
-        let is_state_drawn = self.net.wanted.is_some() && !self.is_aimed(place);
-        match self.plan[place].moment {
+        let moment = if self.waits_for_state(place) { Moment::Now } else { self.plan[place].moment };
+        match moment {
             Moment::Now => self.crash(node, place),
-            _ if is_state_drawn => self.crash(node, place),
             moment => {
                 self.slots[node.index()].armed = Some(Armed { moment, accident: place });
                 Ok(true)

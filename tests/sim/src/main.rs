@@ -47,7 +47,8 @@ struct Args {
     /// The only accidents that happen, by their numbers in the plan: 3,17 (or none)
     #[arg(long, value_parser = numbers)]
     accidents: Option<Kept>,
-    /// What happens to machines waits for one in this state, as tables name it: for states that are rare
+    /// For states that are rare: what happens to machines waits for one in this state, as tables name it. Its queues are full at
+    /// times, and what is seldom else happens more often
     #[arg(long)]
     state: Option<String>,
     /// When a seed fails, look for a smaller run that fails as well

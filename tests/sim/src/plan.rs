@@ -76,10 +76,7 @@ pub fn draw(seed: u64, palette: &Palette, length: Duration) -> Vec<Accident> {
             at += dice.around(every).max(1);
         }
     }
-    plan.sort_by_key(|accident| (accident.at, accident.kind));
-    for (accident, number) in plan.iter_mut().zip(0..) {
-        accident.number = number;
-    }
+    number(&mut plan);
     plan
 }
 
@@ -90,6 +87,11 @@ pub(crate) fn add_seldom(plan: &mut Vec<Accident>, seed: u64, palette: &Palette,
     more.accidents.retain(|_, dose| dose.every >= SELDOM);
     more.accidents.values_mut().for_each(|dose| dose.every = SELDOM / 4);
     plan.extend(draw(seed ^ 1 << 63, &more, length));
+    number(plan);
+}
+
+/// Brings accidents in order of time, and gives them numbers.
+fn number(plan: &mut [Accident]) {
     plan.sort_by_key(|accident| (accident.at, accident.kind));
     for (accident, number) in plan.iter_mut().zip(0..) {
         accident.number = number;

@@ -85,8 +85,8 @@ fn promises_are_enough_once_the_claim_before_is_established() {
 
 #[test]
 fn what_a_process_finds_when_it_starts_no_loss_of_power_undoes() {
-    // Seed 303483: a keeper found a promise that was not synced, answered by it, and lost power and the promise. A process syncs what it
-    // finds before it goes on.
+    // Seed 303483: the disk of the simulator could lose what a process had found on it when it started. A process syncs what it finds before
+    // it goes on.
     if let Some(violation) = first_failure(Variant::Right, 303_483..303_484) {
         panic!("{violation}");
     }

@@ -77,9 +77,10 @@ fn what_stormy_swarms_found_stays_mended() {
     // those who stayed were half. 39568: a holder waited for what somebody alone had who had left.
     // 15: a steward that was asked before it looked at the time never saw that the last window of a slot had ended, and the slot
     // was being handed over for ever. 349: what was excluded before its crawl was known was counted as left of it for ever.
+    // 4000300: no bug, but a check that asked too much: what most had when somebody opened a slot who did not hold it any more.
     for seed in [
         1, 15, 16, 22, 43, 69, 80, 83, 137, 235, 349, 379, 619, 659, 1184, 1563, 1596, 2247, 3056, 3075,
-        3303, 3568, 3606, 30006, 34276, 36228, 39568,
+        3303, 3568, 3606, 30006, 34276, 36228, 39568, 4000300,
     ] {
         if let Some(violation) = first_failure(Swarm::Stormy, seed..seed + 1) {
             panic!("{violation}");

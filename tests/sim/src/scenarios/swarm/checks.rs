@@ -216,17 +216,24 @@ impl Check<Machine> for AllCopied {
     }
 }
 
+/// A machine and which of its processes.
+type Process = (NodeId, u32);
+
+fn actor(view: &View<'_, Machine>) -> Process {
+    (view.actor, view.machine(view.actor).map_or(0, |machine| machine.incarnation))
+}
+
 /// Nothing is fetched twice where nothing goes wrong. Where it does, only what was in flight, or not copied yet, when
-/// somebody stopped or was cut off: never what most of those who keep a slot had when it was opened, nor by one process
-/// that has it open all the time. A slot that was taken by force is left out: its majority is lost.
+/// somebody stopped or was cut off: never what most of those who keep a slot had when the process that fetches opened it,
+/// nor by one process that has it open all the time. A slot that was taken by force is left out: its majority is lost.
 pub(super) struct Once {
     strict: bool,
-    /// By whom each page was asked for last, and as which process.
-    fetched: BTreeMap<UrlId, (NodeId, u32)>,
+    /// By whom each page was asked for last.
+    fetched: BTreeMap<UrlId, Process>,
     /// How often.
     times: BTreeMap<UrlId, usize>,
-    /// What was there when a slot was opened.
-    kept: BTreeSet<UrlId>,
+    /// What was there when a process opened its slot.
+    kept: BTreeSet<(UrlId, Process)>,
     forced: BTreeSet<Slot>,
     pages: Vec<UrlId>,
 }
@@ -239,8 +246,8 @@ impl Once {
     }
 
     fn opened(&mut self, view: &View<'_, Machine>, slot: Slot) {
-        let actor = view.machine(view.actor).and_then(|machine| machine.node);
-        let Some((mint, _)) = actor.and_then(|node| node.peer().claims().claim(slot)) else { return };
+        let opener = view.machine(view.actor).and_then(|machine| machine.node);
+        let Some((mint, _)) = opener.and_then(|node| node.peer().claims().claim(slot)) else { return };
         let keepers: Vec<_> = view
             .machines()
             .filter(|machine| machine.node.is_some_and(|node| mint.claim.keeps(&node.key())))
@@ -251,15 +258,18 @@ impl Once {
             // Each that asked for it may have it by itself, and have lost the slot before anybody copied it.
             let alone = self.times.get(page).map_or(0, |times| times.saturating_sub(1));
             match have >= mint.claim.majority() + alone {
-                true => _ = self.kept.insert(*page),
-                false => _ = self.fetched.remove(page),
+                true => _ = self.kept.insert((*page, actor(view))),
+                false => {
+                    self.kept.remove(&(*page, actor(view)));
+                    self.fetched.remove(page);
+                }
             }
         }
     }
 
     fn sent(&mut self, view: &View<'_, Machine>, url: &str) -> Result<(), Broken> {
         let id = web::found(url).id;
-        let by = (view.actor, view.machine(view.actor).map_or(0, |machine| machine.incarnation));
+        let by = actor(view);
         let before = self.fetched.insert(id, by);
         *self.times.entry(id).or_default() += 1;
         if self.strict && before.is_some() {
@@ -268,8 +278,8 @@ impl Once {
         if self.forced.contains(&id.slot()) {
             return Ok(());
         }
-        if self.kept.contains(&id) {
-            let what = format!("{url} is fetched again, although most had it when the slot was opened");
+        if self.kept.contains(&(id, by)) {
+            let what = format!("{url} is fetched again, although most had it when it opened the slot");
             return Err(Broken::new(what, [view.actor]));
         }
         if before == Some(by) {
