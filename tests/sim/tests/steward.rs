@@ -30,6 +30,15 @@ fn a_steward_that_starts_again_waits_before_a_slot_is_drained_and_after_unknown_
 }
 
 #[test]
+fn who_wants_an_address_late_by_chance_is_not_taken_for_one_that_never_has_its_turn() {
+    // Seed 5006835 with accidents that wait for the state *writing*: a check that asked too much.
+    let options = Options { state: Some("writing".into()), ..Options::default() };
+    if let Some(violation) = run(&Steward(Variant::Right), 5_006_835, &options).violation {
+        panic!("{violation}");
+    }
+}
+
+#[test]
 fn forgotten_windows_are_found() {
     is_found(Variant::ForgetsWindows, 40);
 }

@@ -130,7 +130,9 @@ impl Peer {
         }
         if self.flip_at <= now {
             self.flip_at = now + Duration::from_micros(self.dice.around(3_000_000).max(1));
-            let place = self.dice.index(PLACES.len());
+            let drawn = self.dice.index(PLACES.len());
+            // In the end all are wanted soon: by chance alone one would once in a hundred thousand runs be wanted too late.
+            let place = self.wants.iter().position(|wanted| self.calm && !wanted).unwrap_or(drawn);
             self.set_want(ctx, place, self.calm || !self.wants[place]);
         }
         self.tell(ctx, Input::Tick);
