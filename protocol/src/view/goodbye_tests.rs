@@ -1,0 +1,189 @@
+//! Goodbyes: those of others, and the own.
+
+use super::*;
+
+fn goodbye(n: u64, sequence: u64) -> News {
+    goodbye_at(n, sequence, LastStand::default())
+}
+
+fn goodbye_at(n: u64, sequence: u64, stand: LastStand) -> News {
+    let keys = Keyring::numbered(n);
+    let incarnation = Incarnation { generation: 1, sequence };
+    let goodbye = Goodbye { peer: keys.own(), incarnation, stand };
+    News { goodbyes: vec![Signed::sign(goodbye, &keys).unwrap()], ..News::default() }
+}
+
+/// Numbers of peers, nearest to the swarm's key first: the nearest decides where votes are equal.
+fn nearest_first(numbers: impl IntoIterator<Item = u64>) -> Vec<u64> {
+    let swarm = Key::of_swarm("test");
+    let mut numbers: Vec<u64> = numbers.into_iter().collect();
+    numbers.sort_by_key(|n| swarm.distance_of(&Keyring::numbered(*n).own()));
+    numbers
+}
+
+#[test]
+fn who_is_a_majority_without_one_that_left_looks_when_its_word_does_not_last_any_more() {
+    let four = nearest_first(0..4);
+    let (away, left, own) = (four[0], four[1], four[3]);
+    let mut bench = Bench::start(own, true, BTreeMap::new(), START);
+    bench.meet(four[..3].iter().copied());
+    bench.run(s(5));
+    bench.state.primary.settle(electors(&four));
+    bench.run(s(1));
+    let LastStand { number, digest, .. } = bench.state.primary.parting();
+    bench.news(left, goodbye_at(left, 2, LastStand { number, digest, ..LastStand::default() }));
+    bench.answering.remove(&Keyring::numbered(away).own());
+    bench.run(s(25));
+    assert_eq!(bench.status(away), Some(Status::Down));
+    assert!(!bench.state.view().primary(), "the one that is away may count who left");
+    bench.run(s(18));
+    assert!(!bench.state.view().primary());
+    bench.run(s(1) + config().publish_after);
+    assert!(bench.state.view().primary(), "two of three");
+}
+
+#[test]
+fn the_only_one_left_goes_on_two_minutes_after_a_goodbye_that_leaves_it_in_doubt() {
+    let two = nearest_first(0..2);
+    let (left, own) = (two[0], two[1]);
+    let mut bench = Bench::start(own, true, BTreeMap::new(), START);
+    bench.meet([left]);
+    bench.run(s(5));
+    bench.state.primary.settle(electors(&two));
+    bench.run(s(1));
+    let LastStand { number, digest, .. } = bench.state.primary.parting();
+    let attempts = std::array::from_fn(|i| if i == 0 { 77 } else { 0 });
+    bench.news(left, goodbye_at(left, 2, LastStand { number, digest, attempts }));
+    bench.run(s(3));
+    // It looks whenever the view has stood still for a while: not at the same time.
+    bench.meet([7]);
+    bench.run(config().survivor_after - s(4));
+    assert!(!bench.state.view().primary());
+    bench.run(s(1) + config().publish_after);
+    assert!(bench.state.view().primary());
+}
+
+#[test]
+fn who_left_is_gone_at_once_and_comes_back_only_by_a_later_record() {
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet(1..=3);
+    bench.run(s(30));
+    bench.news(2, goodbye(1, 2));
+    assert_eq!(bench.status(1), None);
+    bench.news(1, News { records: vec![record(1, 2)], ..News::default() });
+    assert_eq!(bench.status(1), None);
+    bench.run(s(30));
+    let mut again = Bench::start(0, true, bench.disk, bench.now);
+    again.meet(1..=1);
+    assert_eq!(again.status(1), None, "nor after a restart");
+    again.news(1, News { records: vec![record(1, 3)], ..News::default() });
+    assert_eq!(again.status(1), Some(Status::Alive));
+}
+
+/// Two machines joined by way of a third; that left, then the founder, which had not heard of them, with all claims (scenario
+/// `swarm`, seed 92233 of its day).
+#[test]
+fn who_knows_the_swarm_only_by_one_that_leaves_is_not_alone_after_its_goodbye() {
+    let mut leaver = Bench::start(1, true, BTreeMap::new(), START);
+    leaver.meet([0, 2, 3]);
+    leaver.run(s(30));
+    leaver.out.clear();
+    leaver.tell(Input::Leave);
+    let founder = Keyring::numbered(0).own();
+    let goodbye = leaver.out.iter().find_map(|effect| match effect {
+        Effect::Send(to, Message::News(news)) if *to == founder && !news.goodbyes.is_empty() => Some(news),
+        _ => None,
+    });
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet([1]);
+    bench.run(s(30));
+    assert!(!bench.state.can_be_spared(bench.now));
+    bench.news(1, goodbye.expect("its goodbye").clone());
+    bench.run(s(1));
+    assert_eq!([1, 2, 3].map(|n| bench.status(n).is_some()), [false, true, true]);
+    assert!(!bench.state.can_be_spared(bench.now), "there are those that stay");
+}
+
+#[test]
+fn who_says_goodbye_has_no_vote_of_its_own_any_more() {
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet(1..=2);
+    bench.run(s(30));
+    assert!(bench.state.view().primary());
+    bench.tell(Input::Leave);
+    assert!(!bench.state.view().primary(), "the others are two of two, and it is none of them");
+}
+
+#[test]
+fn goodbye_is_said_until_it_is_said_back_and_not_for_ever() {
+    let said = |bench: &Bench| -> Vec<News> {
+        let goodbye = |effect: &Effect| match effect {
+            Effect::Send(_, Message::News(news)) if !news.goodbyes.is_empty() => Some(news.clone()),
+            _ => None,
+        };
+        bench.out.iter().filter_map(goodbye).collect()
+    };
+    let left = |bench: &Bench| bench.out.iter().any(|effect| matches!(effect, Effect::Left));
+    let leaving = || {
+        let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+        bench.meet(1..=2);
+        bench.run(s(30));
+        bench.out.clear();
+        bench.tell(Input::Leave);
+        bench
+    };
+    // Nobody answers: it is said again, and at last it goes.
+    let mut unheard = leaving();
+    unheard.run(s(2));
+    assert!(said(&unheard).len() > 2 && !left(&unheard) && unheard.state.takes_part());
+    unheard.run(s(70));
+    assert!(left(&unheard) && !unheard.state.takes_part());
+    // Both say it back: it goes soon.
+    let mut heard = leaving();
+    let goodbye = said(&heard).pop().expect("it is said");
+    for n in 1..=2 {
+        heard.news(n, goodbye.clone());
+    }
+    heard.run(s(4));
+    assert!(left(&heard));
+    // Who hears it from the leaver says it back, each time.
+    let mut other = Bench::start(3, true, BTreeMap::new(), START);
+    other.meet([0]);
+    for _ in 0..2 {
+        other.out.clear();
+        other.news(0, goodbye.clone());
+        let back = Message::News(News { records: Vec::new(), ..goodbye.clone() });
+        assert!(other.out.contains(&Effect::Send(Keyring::numbered(0).own(), back)));
+    }
+}
+
+#[test]
+fn a_goodbye_of_ours_that_we_did_not_say_is_a_twins() {
+    let (mut stays, mut other) =
+        (Bench::start(0, true, BTreeMap::new(), START), Bench::start(1, true, BTreeMap::new(), START));
+    stays.meet(1..=2);
+    stays.run(s(30));
+    let copy = Bench::start(0, true, stays.disk.clone(), stays.now);
+    let goodbye = copy.state.own.goodbye(LastStand::default(), &Keyring::numbered(0)).expect("written");
+    // Who has heard it tells it to who goes on.
+    other.meet(2..=2);
+    other.news(2, News { goodbyes: vec![goodbye.clone()], ..News::default() });
+    let word = stays.state.word();
+    let ping = Message::Ping { nonce: 1, word, news: News::default() };
+    other.tell(Input::Received(Keyring::numbered(0).own(), ping));
+    let told = other.out.iter().find_map(|effect| match effect {
+        Effect::Send(_, Message::News(news)) => news.goodbyes.first(),
+        _ => None,
+    });
+    assert_eq!(told, Some(&goodbye));
+    stays.news(1, News { goodbyes: vec![goodbye], ..News::default() });
+    assert!(matches!(stays.out.last(), Some(Effect::Twin(_))) && !stays.state.takes_part());
+    // That of an earlier life is nothing.
+    let mut again = Bench::start(3, true, BTreeMap::new(), START);
+    let before = again.state.own.goodbye(LastStand::default(), &Keyring::numbered(3)).expect("written");
+    again.run(s(5));
+    let mut again = Bench::start(3, true, again.disk.clone(), again.now);
+    again.meet(1..=1);
+    again.news(1, News { goodbyes: vec![before], ..News::default() });
+    assert!(again.state.takes_part());
+}
