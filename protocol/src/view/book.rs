@@ -32,6 +32,10 @@ pub(super) struct Known {
     pub failed_since: Option<Instant>,
     /// When it last answered this process.
     pub answered_at: Option<Instant>,
+    /// What this process asked then it has answered: it knew what was said of ours until then.
+    pub heard_at: Option<Instant>,
+    /// The incarnation by which it last spoke: of a later record, perhaps, than the one that is known.
+    pub speaks_by: Option<Incarnation>,
     /// When others said that they could not reach it.
     witnesses: BTreeMap<PeerKey, Instant>,
     /// When we last said so.
@@ -51,6 +55,8 @@ impl Known {
             since: now,
             failed_since: None,
             answered_at: None,
+            heard_at: None,
+            speaks_by: None,
             witnesses: BTreeMap::new(),
             stated_at: None,
             stand: None,
@@ -198,10 +204,11 @@ impl Book {
         // What was said of an earlier incarnation is void; who is down stays so until it answers.
         let status = if known.status == Status::Down { Status::Down } else { Status::Alive };
         let since = if known.status == status { known.since } else { now };
-        let answered_at = known.answered_at;
+        let (answered_at, heard_at, speaks_by) = (known.answered_at, known.heard_at, known.speaks_by);
         // Of another generation is who has lost its disk.
         let stand = known.stand.take().filter(|_| known.record.generation == record.generation);
-        *known = Known { since, answered_at, stand, ..Known::new(signed.clone(), status, now) };
+        let anew = Known::new(signed.clone(), status, now);
+        *known = Known { since, answered_at, heard_at, speaks_by, stand, ..anew };
         Ok(Taken::Newer)
     }
 

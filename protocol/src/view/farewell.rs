@@ -9,8 +9,10 @@
 
 use super::io::Effect;
 use super::message::{Message, News};
+use super::primary::Voter;
 use super::state::State;
 use super::statement::Goodbye;
+use super::view::Status;
 use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::time::Instant;
@@ -55,6 +57,54 @@ impl<K: Keys> State<K> {
             }
             // Nobody knows this peer yet.
             None => self.end(out),
+        }
+    }
+
+    /// Whether the others can go on without this peer: there are none, or none that were heard of for as long as makes a
+    /// survivor, or they are primary when it has said goodbye. Until a view has settled to which they belong, they are not.
+    /// Where all that are there leave as well, and others may come back, these are waited for: somebody has to have the copies.
+    /// Of those that leave as well it counts on such as go after it, so that no two count on each other.
+    pub fn can_be_spared(&self, now: Instant) -> bool {
+        let own = self.own.peer();
+        let after = self.config.survivor_after;
+        let returns = |peer: &PeerKey| matches!(self.voter(now, peer), Voter::Away(since) if since < after);
+        let others: Vec<&PeerKey> =
+            self.view.members().map(|(peer, _)| peer).filter(|peer| **peer != own).collect();
+        let heirs = others.iter().any(|peer| self.view.stays(peer));
+        if !heirs && others.iter().any(|peer| returns(peer)) {
+            return false;
+        }
+        let gone = |peer: &PeerKey| matches!(self.voter(now, peer), Voter::Away(since) if since >= self.config.survivor_after);
+        let alone = self.view.members().all(|(peer, _)| *peer == own || gone(peer));
+        let voter = |peer: &PeerKey| match self.voter(now, peer) {
+            Voter::Live if !self.outlasts(peer) => Voter::Away(Duration::ZERO),
+            voter => voter,
+        };
+        alone || self.primary.goes_on_without(&own, voter)
+    }
+
+    /// Whether another that is there goes after this peer, or stays. Those that leave go in the order of their keys: who leaves has
+    /// to be known to the one before it, which has to have answered since; and what that one says anew has to be known here.
+    fn outlasts(&self, peer: &PeerKey) -> bool {
+        self.book.get(peer).is_some_and(|known| {
+            let has_heard =
+                self.leaves_since.is_none_or(|since| known.heard_at.is_some_and(|at| at >= since));
+            let is_later = !known.record.leaving || *peer > self.own.peer();
+            let is_known = known.speaks_by.is_some_and(|by| by <= known.incarnation());
+            has_heard && is_later && is_known
+        })
+    }
+
+    /// The record says for the first time that this peer leaves: the others are asked soon, that they hear it.
+    pub(super) fn leaves(&mut self, now: Instant) {
+        self.leaves_since = Some(now);
+        let spread = self.spread();
+        let others: Vec<PeerKey> = self.primary.electors().copied().collect();
+        for peer in others {
+            if self.book.get(&peer).is_some_and(|known| known.status != Status::Down) {
+                let at = now + self.jitter(spread);
+                self.prober.soon(peer, at);
+            }
         }
     }
 

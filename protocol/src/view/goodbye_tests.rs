@@ -104,6 +104,76 @@ fn who_knows_the_swarm_only_by_one_that_leaves_is_not_alone_after_its_goodbye() 
     assert!(!bench.state.can_be_spared(bench.now), "there are those that stay");
 }
 
+/// Of three, two of them electors, one that begins to leave, all of whom have answered since; the other elector leaves as well
+/// if `both`.
+fn leaves(own: u64, other: u64, both: bool) -> Bench {
+    let mut bench = Bench::start(own, true, BTreeMap::new(), START);
+    bench.meet([other, 7]);
+    bench.run(s(5));
+    bench.state.primary.settle(electors(&[own, other]));
+    bench.run(s(3));
+    if both {
+        let leaving = MemberRecord { leaving: true, ..record(other, 2).body().clone() };
+        let records = vec![Signed::sign(leaving, &Keyring::numbered(other)).unwrap()];
+        bench.news(other, News { records, ..News::default() });
+    }
+    bench.tell(Input::Describe(Description { leaving: true, ..description(own) }));
+    bench
+}
+
+/// Two numbers, that of the lesser key first.
+fn in_order() -> (u64, u64) {
+    if Keyring::numbered(0).own() < Keyring::numbered(1).own() { (0, 1) } else { (1, 0) }
+}
+
+/// Both electors of a swarm of four left at once, each counting on the other, and no two of those that stayed were ever primary
+/// (scenario `swarm`, seed 6001783 of its day).
+#[test]
+fn of_two_that_leave_one_goes_after_a_view_with_those_that_stay() {
+    let (lesser, greater) = in_order();
+    for (own, other) in [(lesser, greater), (greater, lesser)] {
+        let mut bench = leaves(own, other, false);
+        bench.run(s(3));
+        assert!(bench.state.can_be_spared(bench.now), "the other stays");
+        let mut bench = leaves(own, other, true);
+        bench.run(s(3));
+        assert_eq!(bench.state.can_be_spared(bench.now), own == lesser);
+        bench.state.primary.settle(Electors { number: 10, ..electors(&[own, other, 7]) });
+        bench.run(s(3));
+        // The greater one, and who stays, are half of it: the lesser goes first.
+        assert_eq!(bench.state.can_be_spared(bench.now), own == lesser);
+        bench.news(other, goodbye_at(other, 3, bench.state.primary.parting()));
+        assert!(bench.state.can_be_spared(bench.now), "with one that stays");
+    }
+}
+
+#[test]
+fn who_leaves_counts_on_nobody_before_it_was_heard() {
+    let (lesser, greater) = in_order();
+    let mut bench = leaves(lesser, greater, false);
+    let answering = std::mem::take(&mut bench.answering);
+    bench.run(s(1));
+    assert!(!bench.state.can_be_spared(bench.now), "the other may be about to count on this one");
+    bench.answering = answering;
+    bench.run(s(3));
+    assert!(bench.state.can_be_spared(bench.now));
+}
+
+#[test]
+fn who_leaves_counts_on_nobody_that_has_said_more_of_itself_than_is_known() {
+    let (lesser, greater) = in_order();
+    let mut bench = leaves(greater, lesser, false);
+    bench.run(s(3));
+    assert!(bench.state.can_be_spared(bench.now));
+    let other = Keyring::numbered(lesser).own();
+    let incarnation = Incarnation { generation: 1, sequence: 2 };
+    let word = Word { incarnation, stand: Stand { attempt: 0, ..bench.state.primary.stand() } };
+    bench.tell(Input::Received(other, Message::Ping { nonce: 1, word, news: News::default() }));
+    assert!(!bench.state.can_be_spared(bench.now), "that it leaves, perhaps");
+    bench.news(lesser, News { records: vec![record(lesser, 2)], ..News::default() });
+    assert!(bench.state.can_be_spared(bench.now));
+}
+
 #[test]
 fn who_says_goodbye_has_no_vote_of_its_own_any_more() {
     let mut bench = Bench::start(0, true, BTreeMap::new(), START);

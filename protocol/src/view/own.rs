@@ -220,6 +220,11 @@ impl<K: Keys> State<K> {
             return;
         }
         self.refuted_at = now;
+        match self.own.record.leaving {
+            true if self.leaves_since.is_none() => self.leaves(now),
+            true => {}
+            false => self.leaves_since = None,
+        }
         self.book.set_own(&self.own.record);
         self.rumor(now, Rumor::Record(self.own.peer()));
         if self.own.is_short() {

@@ -186,9 +186,9 @@ impl Prober {
         })
     }
 
-    /// Whether this process asked that within the last `life`.
-    pub fn is_ours(&self, now: Instant, nonce: u64, life: Duration) -> bool {
-        self.asked_at.get(&nonce).is_some_and(|at| now <= *at + life)
+    /// When this process asked that, if it did lately.
+    pub fn asked_at(&self, nonce: &u64) -> Option<Instant> {
+        self.asked_at.get(nonce).copied()
     }
 
     /// A probe for another, if there is room.

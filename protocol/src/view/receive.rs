@@ -44,8 +44,13 @@ impl<K: Keys> State<K> {
                 if let Some((by, nonce)) = relayed {
                     out.push(Effect::Send(by, Message::Reached { nonce, target: peer }));
                 }
-                if relayed.is_some() || self.prober.is_ours(now, nonce, self.config.witness_fresh) {
+                let asked_at = self.prober.asked_at(&nonce);
+                let is_ours = asked_at.is_some_and(|at| now <= at + self.config.witness_fresh);
+                if relayed.is_some() || is_ours {
                     self.answered(now, peer);
+                }
+                if let Some(known) = self.book.get_mut(&peer) {
+                    known.heard_at = known.heard_at.max(asked_at);
                 }
                 self.heard(now, peer, word, out);
             }
@@ -117,6 +122,7 @@ impl<K: Keys> State<K> {
         };
         let (incarnation, is_down) = (known.incarnation(), known.status == Status::Down);
         let stand = word.stand;
+        known.speaks_by = Some(word.incarnation);
         let stands = known.stand.replace(stand.clone()).as_ref() != Some(&stand);
         if is_down {
             // It speaks: perhaps it also hears.

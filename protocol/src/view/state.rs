@@ -6,7 +6,7 @@ use super::farewell::Farewell;
 use super::io::{Config, Description, Effect, Input, Reason, Ticket};
 use super::message::{Message, News, Word};
 use super::own::Own;
-use super::primary::{Electors, Primary, Voter};
+use super::primary::{Electors, Primary};
 use super::probe::Prober;
 use super::rumor::{Rumor, Rumors};
 use super::stored::{Key as StoredKey, Stored};
@@ -113,6 +113,8 @@ pub struct State<K> {
     pub(super) settling: Option<Electors>,
     pub(super) unwritten: BTreeSet<StoredKey>,
     pub(super) unwritten_at: Option<Instant>,
+    /// Since when its record says that it leaves.
+    pub(super) leaves_since: Option<Instant>,
     /// It has said goodbye, and waits until that is heard.
     pub(super) farewell: Option<Farewell>,
     pub(super) over: bool,
@@ -189,6 +191,7 @@ impl<K: Keys> State<K> {
             settling: None,
             unwritten: BTreeSet::new(),
             unwritten_at: None,
+            leaves_since: None,
             farewell: None,
             over: false,
             config,
@@ -365,24 +368,6 @@ impl<K: Keys> State<K> {
                 self.compare_soon(now, peer);
             }
         }
-    }
-
-    /// Whether the others can go on without this peer: there are none, or none that were heard of for as long as makes a
-    /// survivor, or they are primary when it has said goodbye. Until a view has settled to which they belong, they are not.
-    /// Where all that are there leave as well, and others may come back, these are waited for: somebody has to have the copies.
-    pub fn can_be_spared(&self, now: Instant) -> bool {
-        let own = self.own.peer();
-        let after = self.config.survivor_after;
-        let returns = |peer: &PeerKey| matches!(self.voter(now, peer), Voter::Away(since) if since < after);
-        let others: Vec<&PeerKey> =
-            self.view.members().map(|(peer, _)| peer).filter(|peer| **peer != own).collect();
-        let heirs = others.iter().any(|peer| self.view.stays(peer));
-        if !heirs && others.iter().any(|peer| returns(peer)) {
-            return false;
-        }
-        let gone = |peer: &PeerKey| matches!(self.voter(now, peer), Voter::Away(since) if since >= self.config.survivor_after);
-        let alone = self.view.members().all(|(peer, _)| *peer == own || gone(peer));
-        alone || self.primary.goes_on_without(&own, |peer| self.voter(now, peer))
     }
 
     /// What this peer says of itself with a probe.
