@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """cost.py [PEERS] [PAIRS]: what a swarm costs beside a peer alone, over the same web in turn: CPU per page without copies and with one, and
-bytes between peers per page. Counted from the beginning of the crawl until all is indexed."""
+bytes between peers per page. Counted from the beginning of the crawl until nothing is indexed again: both index some pages twice, as links to
+them become known. The peers are seldom looked at, as each look is computed by each of them. What peers compute at rest is told apart."""
 import statistics, sys, time
 from harness import *
+
+# Seconds from one look at the peers to the next.
+LOOKS = 5
 
 
 def wire(peers):
@@ -27,6 +31,12 @@ def is_indexing(thread):
     return not thread or any(word in thread for word in ("index", "segment", "merge", "thrd-tantivy"))
 
 
+def indexings(swarm):
+    """What was indexed so far, and how."""
+    return {name: sum(peer.total(f"anthill_{name}_total") for peer in swarm.peers)
+            for name in ("pages_indexed", "pages_refreshed", "index_commits")}
+
+
 def run(room, count, replicas):
     """CPU seconds of a page, all and without indexing, and bytes between peers."""
     os.mkdir(room)
@@ -35,21 +45,24 @@ def run(room, count, replicas):
     more = ["--host-delay", "0s", "--ip-delay", "0s", *([] if count > 1 else ["--offline"])]
     swarm = Swarm(room, web, count, more, f"replicas = {replicas}\n")
     swarm.settle()
-    time.sleep(60)
+    time.sleep(40)
+    before, begun = spent(swarm.peers).total(), time.time()
+    time.sleep(20)
+    at_rest = (spent(swarm.peers).total() - before) / (time.time() - begun)
     before, sent, begun = spent(swarm.peers), wire(swarm.peers) if count > 1 else 0, time.time()
     swarm.crawl(0)
+    indexed_by_then = None
     while time.time() - begun < 600:
-        told = swarm.statuses()
-        if swarm.progress(0)["done"] and all(one["idle"] for one in told) and swarm.peers[0].search("the")["coverage"]["complete"]:
-            break
-        time.sleep(0.5)
+        time.sleep(LOOKS)
+        if swarm.progress(0)["done"] and all(one["idle"] for one in swarm.statuses()):
+            indexed_before, indexed_by_then = indexed_by_then, indexings(swarm)
+            if indexed_by_then == indexed_before and swarm.peers[0].search("the")["coverage"]["complete"]:
+                break
     took = time.time() - begun
     sent = wire(swarm.peers) - sent if count > 1 else 0
     after = spent(swarm.peers)
     by = {name: seconds - before[name] for name, seconds in after.items()}
     fetched = sum(one["urls"]["fetched"] for one in swarm.statuses())
-    indexings = {name: sum(peer.total(f"anthill_{name}_total") for peer in swarm.peers)
-                 for name in ("pages_indexed", "pages_refreshed", "index_commits")}
     swarm.stop()
     for one in web:
         one.process.terminate()
@@ -59,7 +72,7 @@ def run(room, count, replicas):
     say(f"{count} peers, {replicas} replicas: {fetched} pages of {expected} in {took:.0f} s, {1e6 * all_cpu / fetched:.0f} us of CPU, of that "
         f"{1e6 * indexed / fetched:.0f} us of indexing, and {sent / fetched:.0f} bytes between peers per page")
     say("    us a page by thread:", *(f"{name or 'ended'} {1e6 * seconds / fetched:.0f}" for name, seconds in most))
-    say("   ", *(f"{name} {count:.0f}" for name, count in indexings.items()))
+    say("   ", *(f"{name} {told:.0f}" for name, told in (indexed_by_then or {}).items()), f"; {100 * at_rest:.1f} % of a core at rest")
     return all_cpu / fetched, (all_cpu - indexed) / fetched
 
 
