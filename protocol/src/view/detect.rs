@@ -35,6 +35,17 @@ impl<K: Keys> State<K> {
         Duration::from_millis(members * 1_000 / DOUBTS_PER_S).min(Duration::from_secs(20))
     }
 
+    /// Asks those of them soon that are there: what they are asked with says where this peer stands, and their answers where they do.
+    pub(super) fn ask_soon(&mut self, now: Instant, peers: Vec<PeerKey>) {
+        let spread = self.spread();
+        for peer in peers {
+            if self.book.get(&peer).is_some_and(|known| known.status != Status::Down) {
+                let at = now + self.jitter(spread);
+                self.prober.soon(peer, at);
+            }
+        }
+    }
+
     pub(super) fn tick_probes(&mut self, now: Instant, out: &mut Vec<Effect>) {
         for due in self.prober.due(now, &self.config) {
             match due {

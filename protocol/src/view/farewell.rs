@@ -12,7 +12,6 @@ use super::message::{Message, News};
 use super::primary::Voter;
 use super::state::State;
 use super::statement::Goodbye;
-use super::view::Status;
 use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::time::Instant;
@@ -85,10 +84,11 @@ impl<K: Keys> State<K> {
 
     /// Whether another that is there goes after this peer, or stays. Those that leave go in the order of their keys: who leaves has
     /// to be known to the one before it, which has to have answered since; and what that one says anew has to be known here.
+    /// Nobody is counted on before the own record says that this peer leaves, as when it waits for room on its disk.
     fn outlasts(&self, peer: &PeerKey) -> bool {
         self.book.get(peer).is_some_and(|known| {
             let has_heard =
-                self.leaves_since.is_none_or(|since| known.heard_at.is_some_and(|at| at >= since));
+                self.leaves_since.is_some_and(|since| known.heard_at.is_some_and(|at| at >= since));
             let is_later = !known.record.leaving || *peer > self.own.peer();
             let is_known = known.speaks_by.is_some_and(|by| by <= known.incarnation());
             has_heard && is_later && is_known
@@ -98,14 +98,8 @@ impl<K: Keys> State<K> {
     /// The record says for the first time that this peer leaves: the others are asked soon, that they hear it.
     pub(super) fn leaves(&mut self, now: Instant) {
         self.leaves_since = Some(now);
-        let spread = self.spread();
-        let others: Vec<PeerKey> = self.primary.electors().copied().collect();
-        for peer in others {
-            if self.book.get(&peer).is_some_and(|known| known.status != Status::Down) {
-                let at = now + self.jitter(spread);
-                self.prober.soon(peer, at);
-            }
-        }
+        let electors = self.primary.electors().copied().collect();
+        self.ask_soon(now, electors);
     }
 
     /// A message came: that another has said goodbye back is all that still matters.

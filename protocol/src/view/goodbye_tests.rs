@@ -160,6 +160,20 @@ fn who_leaves_counts_on_nobody_before_it_was_heard() {
 }
 
 #[test]
+fn who_leaves_counts_on_nobody_before_it_can_say_so() {
+    let (lesser, greater) = in_order();
+    let mut bench = leaves(lesser, greater, false);
+    bench.tell(Input::Describe(description(lesser)));
+    bench.run(s(3));
+    let keys = Keyring::numbered(lesser);
+    while bench.state.own.next(bench.now, &keys).is_some() {}
+    bench.tell(Input::Describe(Description { leaving: true, ..description(lesser) }));
+    assert!(!bench.state.can_be_spared(bench.now), "its disk knows of no more sequences");
+    bench.run(s(10));
+    assert!(bench.state.can_be_spared(bench.now));
+}
+
+#[test]
 fn who_leaves_counts_on_nobody_that_has_said_more_of_itself_than_is_known() {
     let (lesser, greater) = in_order();
     let mut bench = leaves(greater, lesser, false);

@@ -192,7 +192,7 @@ pub enum Message {
 }
 
 impl Versioned for Message {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
     /// Vectors are larger in memory than on the wire; [`Message::decode`] bounds what is read.
     const LIMIT: usize = 0x10_0000;
 }

@@ -25,8 +25,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Attempts remembered. Each stood still for half a minute and then failed; of more the oldest is forgotten.
-pub(super) const MAX_ATTEMPTS: usize = 8;
+/// Attempts remembered. Each stood still for half a minute and then failed; of more the oldest of its own is forgotten, and none is learnt:
+/// who knows others is away then. One fault may leave as many as there are ways to see it.
+pub(super) const MAX_ATTEMPTS: usize = 32;
 
 /// A settled view, or one to settle on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -364,11 +365,14 @@ impl Primary {
         Stored::Electors { last: self.last.clone(), attempts: self.attempts().cloned().collect() }
     }
 
-    /// What was to be on the disk is there.
-    pub fn written(&mut self, what: &[Electors]) {
+    /// What was to be on the disk is there. Who is to hear now that this peer may settle on a view with them: each has to hear it of all.
+    pub fn written(&mut self, what: &[Electors]) -> Vec<PeerKey> {
+        let was_written = self.own().is_none_or(|own| own.written);
         for attempt in &mut self.attempts {
             attempt.written |= what.contains(&attempt.of);
         }
+        let hears = self.own().filter(|own| own.written && !was_written);
+        hears.map(|own| own.of.members.clone()).unwrap_or_default()
     }
 
     /// A peer says where it stands.

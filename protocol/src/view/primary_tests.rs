@@ -278,6 +278,26 @@ fn whose_attempts_are_not_known_does_not_count() {
     assert!(settled.follows(&behind(settled.stand().digest)) && !settled.follows(&behind(8)));
 }
 
+/// Faults left eight views on which somebody might have settled; who slept meanwhile could learn seven of them (scenario `view-seen`, seed
+/// 7003369).
+#[test]
+fn all_views_that_many_faults_left_are_learnt() {
+    let ten = peers(10);
+    let mut tried = settled_on(&ten);
+    for away in &ten[1..] {
+        let seen = ten.iter().filter(|peer| *peer != away).copied().collect();
+        tried.see(START, Some(seen));
+        tried.attempt(START + config().settle_after, true).expect("another");
+    }
+    let Stored::Electors { attempts, .. } = tried.stored() else { panic!("electors") };
+    tried.written(&attempts);
+    let mut slept = settled_on(&ten);
+    for attempt in attempts {
+        assert!(slept.learn(attempt.members, |_| Some(tried.stand())));
+    }
+    assert!(slept.follows(&tried.stand()) && tried.follows(&slept.stand()));
+}
+
 #[test]
 fn who_hears_of_a_later_view_waits_for_it() {
     let three = peers(3);

@@ -149,6 +149,25 @@ fn who_does_not_answer_is_suspect_then_down_then_gone_and_old_news_does_not_brin
     assert_eq!(bench.status(1), Some(Status::Alive), "its own word");
 }
 
+/// Each has to hear of all that they may settle on a view: until their rounds came to it, others came and went.
+#[test]
+fn who_may_settle_on_a_view_says_so_to_all_of_it_at_once() {
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet(1..=20);
+    bench.run(s(5));
+    let at = bench.state.primary.deadline().expect("a view to settle on");
+    bench.run(at.since(bench.now) - Duration::from_millis(1));
+    assert!(bench.state.primary.attempts().len() == 0);
+    let all = std::mem::take(&mut bench.answering);
+    bench.out.clear();
+    bench.run(s(1));
+    let asked = |effect: &Effect| match effect {
+        Effect::Send(peer, Message::Ping { word, .. }) if word.stand.attempt != 0 => Some(*peer),
+        _ => None,
+    };
+    assert_eq!(bench.out.iter().filter_map(asked).collect::<BTreeSet<_>>(), all);
+}
+
 #[test]
 fn who_nobody_answers_doubts_itself_first() {
     let mut bench = Bench::start(0, true, BTreeMap::new(), START);

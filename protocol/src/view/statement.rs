@@ -73,9 +73,9 @@ pub struct LastStand {
 }
 
 impl Versioned for Goodbye {
-    const VERSION: u8 = 2;
-    // A key, twelve counters of at most 9.
-    const LIMIT: usize = 192;
+    const VERSION: u8 = 3;
+    // A key, counters of at most 9: four, and one of each attempt.
+    const LIMIT: usize = 36 + 9 * (4 + MAX_ATTEMPTS);
 }
 
 impl Signable for Goodbye {

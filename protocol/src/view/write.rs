@@ -94,7 +94,8 @@ impl<K: Keys> State<K> {
                 }
             }
             Some(Write::Electors { attempts, settle: None }) => {
-                self.primary.written(&attempts);
+                let hear = self.primary.written(&attempts);
+                self.ask_soon(now, hear);
                 self.review = true;
             }
             Some(Write::Electors { settle: Some(electors), .. }) => {
