@@ -233,6 +233,12 @@ impl<K: Keys> State<K> {
         self.primary.misses(|peer| self.book.stand(peer))
     }
 
+    /// Whether it is one of these that this peer knows: its settled view, or one on which others may have settled. For failed simulations.
+    pub fn knows_of(&self, digest: u64) -> bool {
+        let stand = self.primary.stand();
+        stand.digest == digest || stand.attempts().any(|of| of == digest)
+    }
+
     /// Whether it takes part: it neither left nor found a twin.
     pub fn takes_part(&self) -> bool {
         !self.over

@@ -33,6 +33,8 @@ pub struct Start {
     pub incarnation: u32,
     /// How many machines there were at the beginning, fixtures not counted.
     pub first: u32,
+    /// How many there have been until now, this one and those that are gone included.
+    pub ever: u32,
     /// The run's seed.
     pub seed: u64,
 }

@@ -272,8 +272,9 @@ impl Check<Member> for AllAgree {
             }
         }
         // What those that left may have decided can be lost with a disk. Then an operator has to say who is the swarm.
-        let nobody_knows = || there.iter().all(|(_, node)| !node.primary() && node.misses_something());
-        let is_lost = view.disks_lost() > 0 && nobody_knows();
+        let is_lost = |node: &Member| {
+            view.disks_lost() > 0 && node.misses_what_none_knows(there.iter().map(|(_, one)| *one))
+        };
         for (id, node) in there.iter().filter(|(_, node)| !node.primary()) {
             let Some(electors) = node.electors() else {
                 // Its founder may have been the only one to know, and be no more.
@@ -287,7 +288,7 @@ impl Check<Member> for AllAgree {
                 // Its goodbye may have been lost: then it counts.
                 2 * live > of.iter().filter(|peer| node.view().member(peer).is_some()).count()
             };
-            if !is_lost && is_majority(electors) && node.attempts().all(is_majority) {
+            if !is_lost(node) && is_majority(electors) && node.attempts().all(is_majority) {
                 let attempts: Vec<_> = node.attempts().collect();
                 let what = format!(
                     "{id} is not primary, though most of {electors:?} are there, and of all of {attempts:?}"

@@ -137,6 +137,8 @@ impl Scenario for Membership {
             variant: self.variant,
             id: start.id,
             others: start.first.max(start.id.0),
+            // Whom it knew may all be gone when it comes back.
+            ever: if start.how == How::Restart { start.ever } else { start.first.max(start.id.0) },
             // A founder without its disk is one more that looks for others.
             founds: start.id == NodeId(0)
                 && (start.first == 1 || matches!(start.how, How::First | How::Restart)),

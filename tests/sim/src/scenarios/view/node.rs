@@ -33,8 +33,10 @@ pub struct Boot {
     pub variant: Variant,
     /// The machine.
     pub id: NodeId,
-    /// Machines that there have been: one of them is asked who is there.
+    /// Machines that there were when it came for the first time: one of them is asked who is there.
     pub others: u32,
+    /// Machines that there have been until now: who finds nobody asks all of these.
+    pub ever: u32,
     /// It founds the swarm.
     pub founds: bool,
 }
@@ -71,6 +73,7 @@ pub struct Member {
     number: u64,
     state: State<Keyring>,
     others: u32,
+    ever: u32,
     me: NodeId,
     dice: Dice,
     /// With whom a stream is open, and where.
@@ -129,9 +132,10 @@ impl Member {
         self.state.attempts().map(|attempt| attempt.members.as_slice())
     }
 
-    /// Whether there is something on which others may have settled and that it does not know.
-    pub fn misses_something(&self) -> bool {
-        !self.state.missing().is_empty()
+    /// Whether others may have settled on something that it does not know, and nobody of these does.
+    pub fn misses_what_none_knows<'a>(&self, these: impl Iterator<Item = &'a Member> + Clone) -> bool {
+        let missing = self.state.missing();
+        missing.into_iter().any(|digest| !these.clone().any(|one| one.state.knows_of(digest)))
     }
 
     /// Whether it acts as a part of the primary component, as who grants leases does.
@@ -211,8 +215,9 @@ impl Member {
         let live = view.members().filter(|(peer, _)| view.is_live(peer)).count();
         let knows = live > 1 && self.state.electors().is_some();
         self.look_at = ctx.now() + if knows { LOOKING * 3 } else { LOOKING };
-        for _ in 0..self.others.min(if knows { 1 } else { 3 }) {
-            let to = NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0));
+        let others = if knows { self.others } else { self.ever };
+        for _ in 0..others.min(if knows { 1 } else { 3 }) {
+            let to = NodeId(u32::try_from(self.dice.below(u64::from(others))).unwrap_or(0));
             if to != self.me {
                 ctx.send(to, "hello", self.key().0.to_vec());
             }
@@ -250,6 +255,7 @@ impl Node for Member {
             view: state.view(),
             state,
             others: boot.others,
+            ever: boot.ever,
             me: boot.id,
             dice: Dice::new(seed, "member"),
             open: BTreeMap::new(),
