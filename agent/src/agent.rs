@@ -173,8 +173,8 @@ impl<R: Rights> Agent<R> {
         let now = now.max(self.now);
         self.now = now;
         match input {
-            Input::Start { hosts, interrupted, crawls, entered, next_due } => {
-                self.frontier.start(now, interrupted);
+            Input::Start { hosts, earlier, crawls, entered, next_due } => {
+                self.frontier.start(now, earlier);
                 let mut sites: BTreeMap<CrawlId, Vec<SiteId>> = BTreeMap::new();
                 for (crawl, site) in entered {
                     sites.entry(crawl).or_default().push(site);

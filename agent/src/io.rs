@@ -169,8 +169,8 @@ pub enum Input {
     Start {
         /// Hosts with entries in their queues.
         hosts: Vec<StoredHost>,
-        /// Hosts that an earlier process had permits for that were not done with: it may have asked them.
-        interrupted: Vec<HostId>,
+        /// Whether there was an earlier process: it may have asked any host just before it ended.
+        earlier: bool,
         /// All crawls; in a swarm without counts of what is untried, which come with [`Input::Gained`].
         crawls: Vec<CrawlRecord>,
         /// Sites that crawls with a limit of them have entered, as [`Commit::entered`] told.

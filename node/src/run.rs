@@ -13,7 +13,6 @@ use crate::settings::Settings;
 use crate::setup;
 use crate::shared::Shared;
 use crate::store::Store;
-use crate::store::value::PermitRecord;
 use crate::store::write::Writer;
 use crate::swarm::{Inquiries, Outset, Planner, Signer, Way, Wires};
 use crate::told;
@@ -24,7 +23,6 @@ use crate::worker::make::{MakeThread, Workshop};
 use crate::worker::pass::{INDEX_QUEUE, ToIndex};
 use crate::worker::write::{ToWriter, WriteThread};
 use anthill_agent::io::Input;
-use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch::Fetcher;
 use anthill_crawler::record::CrawlRecord;
 use anthill_dht::Multiaddr;
@@ -200,7 +198,7 @@ async fn start(
         store: Arc::clone(&store),
         shared: Arc::clone(&shared),
     });
-    let _ = driver_in.send(ToDriver::Input(stored_state(&store, &workshop.canon, &interrupted)?));
+    let _ = driver_in.send(ToDriver::Input(stored_state(&store)?));
 
     let write_thread = WriteThread {
         store: Arc::clone(&store),
@@ -474,15 +472,10 @@ async fn leave(driver: &Sender<ToDriver>) {
 }
 
 /// What the store holds, for the crawl. What is queued comes with the slots.
-pub(crate) fn stored_state(
-    store: &Store,
-    canon: &Rules,
-    interrupted: &[PermitRecord],
-) -> anyhow::Result<Input> {
-    let asked = interrupted.iter().filter_map(|permit| canon.canonical(&permit.url, None).ok());
-    let interrupted = asked.map(|url| url.host_id()).collect();
+pub(crate) fn stored_state(store: &Store) -> anyhow::Result<Input> {
     let crawls = store.crawls()?.into_iter().map(|record| CrawlRecord { untried: 0, ..record }).collect();
-    Ok(Input::Start { hosts: Vec::new(), interrupted, crawls, entered: store.entered()?, next_due: None })
+    let (earlier, entered) = (!store.is_new(), store.entered()?);
+    Ok(Input::Start { hosts: Vec::new(), earlier, crawls, entered, next_due: None })
 }
 
 /// Seeds of the settings, each asked for once in the life of a data folder.

@@ -71,7 +71,7 @@ impl Life {
         let mut life = Life { peer, now, begun: None };
         let start = crawl::Input::Start {
             hosts: Vec::new(),
-            interrupted: Vec::new(),
+            earlier: number > 0,
             crawls: Vec::new(),
             entered: Vec::new(),
             next_due: None,

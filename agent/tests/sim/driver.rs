@@ -100,14 +100,14 @@ impl Driver {
             local: true,
             no_such_name: Vec::new(),
         };
-        driver.start(Vec::new());
+        driver.start(false);
         driver
     }
 
-    fn start(&mut self, interrupted: Vec<HostId>) {
+    fn start(&mut self, earlier: bool) {
         let start = Input::Start {
             hosts: self.store.stored_hosts(),
-            interrupted,
+            earlier,
             crawls: self.store.crawls.values().cloned().collect(),
             entered: self.store.entered.iter().copied().collect(),
             next_due: self.store.next_due(),
@@ -358,7 +358,6 @@ impl Driver {
             request.ended = request.ended.min(self.now);
         }
         let lost: Vec<_> = std::mem::take(&mut self.store.in_flight).into_values().collect();
-        let interrupted = lost.iter().map(|permit| permit.host).collect();
         self.lost.extend(lost.into_iter().map(|permit| permit.url));
         self.events.clear();
         self.to_write.clear();
@@ -369,6 +368,6 @@ impl Driver {
         self.now = self.now + after;
         self.written_at = self.now;
         self.agent = Agent::new(self.config.clone(), [self.seed as u8; 32]);
-        self.start(interrupted);
+        self.start(true);
     }
 }

@@ -7,7 +7,7 @@ use super::politeness::PUBLIC_IP_DELAY;
 use super::queue::{Front, Levels, Ready};
 use super::rules::Pair;
 use super::{Config, Effect, End, Grant, Input, PermitId, ResolveFailure, Work};
-use crate::map::{Map, Set};
+use crate::map::Map;
 use crate::record::{HostRecord, LEVELS, QueueItem};
 use crate::time::Instant;
 use anthill_protocol::key::{HostId, Slot};
@@ -60,10 +60,10 @@ pub struct State {
     pub(super) lookups: usize,
     /// When the next host may ask again for a lookup that there was no room for.
     pub(super) lookup_at: Instant,
-    /// Until when somebody else may have asked the hosts of this peer: an earlier process, or who held a slot before.
+    /// Until when somebody else may have asked the hosts of this peer that were ever asked: an earlier process, or who held a slot before.
     others_until: Instant,
-    /// Hosts of which an earlier process may have asked something that no record tells of.
-    interrupted: Set<HostId>,
+    /// Until when an earlier process may have asked any host: of its last requests no record need tell.
+    earlier_until: Instant,
     /// Hosts that are another peer's by now, and are forgotten when what is under way about them is done.
     leaving: BTreeSet<HostId>,
     /// Those of them that are this peer's again, with what the store knows of them.
@@ -91,18 +91,18 @@ impl State {
             lookups: 0,
             lookup_at: Instant::ZERO,
             others_until: Instant::ZERO,
-            interrupted: Set::default(),
+            earlier_until: Instant::ZERO,
             leaving: BTreeSet::new(),
             returning: BTreeMap::new(),
             now: Instant::ZERO,
         }
     }
 
-    /// Times before `boot` belong to earlier processes, whose last requests had ended by then; those to `interrupted` are
-    /// in no record.
-    pub fn start(&mut self, boot: Instant, interrupted: impl IntoIterator<Item = HostId>) {
+    /// Times before `boot` belong to earlier processes, whose last requests had ended by then. If there was one, it may just have asked
+    /// any host: those requests were not done with, and are in no record, and a loss of power may have undone the word of their permits.
+    pub fn start(&mut self, boot: Instant, earlier: bool) {
         self.others_until = boot;
-        self.interrupted.extend(interrupted);
+        self.earlier_until = if earlier { boot } else { Instant::ZERO };
         self.addresses.set_floor(boot + self.config.ip_delay.max(PUBLIC_IP_DELAY));
     }
 
@@ -162,7 +162,7 @@ impl State {
             self.returning.insert(id, (record.clone(), first_level));
             return;
         }
-        let asked = self.asked_before(id, record);
+        let asked = self.asked_before(record);
         let host = self.host_or_new(id, &record.name, &record.site);
         host.load(record, asked);
         host.loaded = true;
@@ -225,13 +225,13 @@ impl State {
         Some(host)
     }
 
-    /// When somebody else may last have asked something of this host: never, if nobody ever did.
-    fn asked_before(&self, id: HostId, record: &HostRecord) -> Instant {
-        if record.requests > 0 || self.interrupted.contains(&id) { self.others_until } else { Instant::ZERO }
+    /// When somebody else may last have asked something of a host with this record: never, if nobody ever did.
+    fn asked_before(&self, record: &HostRecord) -> Instant {
+        if record.requests > 0 { self.others_until } else { self.earlier_until }
     }
 
     fn host_loaded(&mut self, id: HostId, record: Option<&HostRecord>, now: Instant) {
-        let asked = self.asked_before(id, record.unwrap_or(&HostRecord::default()));
+        let asked = self.asked_before(record.unwrap_or(&HostRecord::default()));
         let Some(host) = self.hosts.get_mut(&id) else { return };
         if !host.loading {
             return;

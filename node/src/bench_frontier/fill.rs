@@ -119,7 +119,7 @@ pub fn fill(
     let mut agent = Agent::new(setup::agent(settings), [0; 32]);
     let start = Input::Start {
         hosts: Vec::new(),
-        interrupted: Vec::new(),
+        earlier: false,
         crawls: store.crawls()?,
         entered: Vec::new(),
         next_due: None,

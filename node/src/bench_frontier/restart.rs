@@ -59,7 +59,7 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     let begun = Instant::now();
     let clock = Clock::start();
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(settings))?);
-    let interrupted = store.take_interrupted()?;
+    store.take_interrupted()?;
     let writer = Writer::of_member(Arc::clone(&store))?;
     let mut restarted = Restarted { open_s: begun.elapsed().as_secs_f64(), ..Restarted::default() };
     let shared = Arc::new(Shared::default());
@@ -73,7 +73,7 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     let alone = Description { addresses: Vec::new(), dialable: false, tokens: 64, leaving: false };
     let own = signer.own();
     let plan = Arc::new(crate::search::View::new(own, Table::new()));
-    let start = stored_state(&store, &setup::canon(settings), &interrupted)?;
+    let start = stored_state(&store)?;
     restarted.hosts = store.hosts_with_queues()?.len();
     restarted.state_s = begun.elapsed().as_secs_f64();
     let _ = driver_in.send(ToDriver::Input(start));

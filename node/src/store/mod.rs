@@ -61,6 +61,7 @@ pub struct Store {
     db: DB,
     path: PathBuf,
     cache: Cache,
+    new: bool,
     /// How often pages were marked as stale since it was opened.
     marked: AtomicU64,
 }
@@ -90,20 +91,28 @@ impl Store {
         let db = DB::open_cf_descriptors(&options, path, family::descriptors(&cache)).map_err(|source| {
             StoreError::Database { path: path.to_owned(), remedy: remedy(&source), source }
         })?;
-        let store = Store { db, path: path.to_owned(), cache, marked: AtomicU64::new(0) };
-        match store.bytes(Family::Meta, FORMAT_KEY)? {
+        let mut store = Store { db, path: path.to_owned(), cache, new: false, marked: AtomicU64::new(0) };
+        match store.bytes(Family::Meta, FORMAT_KEY)?.map(|found| found.to_vec()) {
             None => {
                 let mut batch = WriteBatch::default();
                 batch.put_cf(store.cf(Family::Meta), FORMAT_KEY, [FORMAT]);
                 store.commit(batch)?;
+                // Before anything is done that the next process must not think it does first.
+                store.sync()?;
+                store.new = true;
             }
-            Some(found) if *found == [FORMAT] => {}
+            Some(found) if found == [FORMAT] => {}
             Some(found) => {
                 let found = found.first().copied().unwrap_or(0);
                 return Err(StoreError::Format { path: store.path.clone(), found });
             }
         }
         Ok(store)
+    }
+
+    /// Whether it was made when it was opened: no earlier process had it.
+    pub fn is_new(&self) -> bool {
+        self.new
     }
 
     fn cf(&self, family: Family) -> &ColumnFamily {

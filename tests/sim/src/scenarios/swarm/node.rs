@@ -89,6 +89,8 @@ pub struct Machine {
     look_at: Instant,
     begun: bool,
     key_written: bool,
+    /// There was an earlier process.
+    earlier: bool,
     /// It was told to leave, and founded a swarm that nobody has joined: with it there would be none.
     leaves_later: bool,
     /// It has said goodbye.
@@ -236,14 +238,9 @@ impl Machine {
 
     fn begin(&mut self, ctx: &mut Ctx<'_, Happened>) {
         self.begun = true;
-        let interrupted: Vec<_> = ctx
-            .disk()
-            .range(b"p")
-            .filter_map(|(_, host)| anthill_protocol::key::HostId::from_slice(host))
-            .collect();
         let start = crawl::Input::Start {
             hosts: Vec::new(),
-            interrupted,
+            earlier: self.earlier,
             crawls: store::crawls(ctx.disk()),
             entered: Vec::new(),
             next_due: None,
@@ -325,6 +322,7 @@ impl Node for Machine {
             look_at: now,
             begun: false,
             key_written: kept.is_some(),
+            earlier: kept.is_some(),
             leaves_later: false,
             left: false,
             ended: false,
