@@ -82,6 +82,7 @@ impl Attempt {
 
 /// How one elector is seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "looked at and dropped; few have left")]
 pub(super) enum Voter {
     /// It answers, and stands where this peer can follow.
     Live,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// One record on the disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[expect(clippy::large_enum_variant, reason = "made to be written or when it was read; most are members")]
 pub enum Stored {
     /// This peer.
     Own {
@@ -81,7 +82,7 @@ impl Stored {
 }
 
 impl Versioned for Stored {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
     /// The settled view and all attempts, of the largest size.
     const LIMIT: usize = 1_024 + (super::primary::MAX_ATTEMPTS + 1) * (MAX_ELECTORS * 32 + 64);
 }
