@@ -92,7 +92,8 @@ impl Store {
             StoreError::Database { path: path.to_owned(), remedy: remedy(&source), source }
         })?;
         let mut store = Store { db, path: path.to_owned(), cache, new: false, marked: AtomicU64::new(0) };
-        match store.bytes(Family::Meta, FORMAT_KEY)?.map(|found| found.to_vec()) {
+        let found = store.bytes(Family::Meta, FORMAT_KEY)?.map(|found| found.to_vec());
+        match found {
             None => {
                 let mut batch = WriteBatch::default();
                 batch.put_cf(store.cf(Family::Meta), FORMAT_KEY, [FORMAT]);
