@@ -90,7 +90,7 @@ mod tests {
         let answers = links::Message::Answers { session: 7, answers: Vec::new() };
         let copies = replica::Message(vec![replica::Part::Where { slot, counter: 9 }]);
         [
-            (Message::View(view::Message::WantElectors), &[1, 3, 9]),
+            (Message::View(view::Message::WantElectors), &[1, 4, 9]),
             (Message::Claim(claim::Message::Hints(Vec::new())), &[2, 1, 3, 0]),
             (Message::Replica(copies), &[3, 1, 1, 0, 7, 9]),
             (Message::Links(answers), &[4, 1, 1, 7, 0]),
