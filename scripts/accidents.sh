@@ -24,6 +24,10 @@ while read -r scenario share state; do
     [ "$held" = 0 ] || exit "$held"
     cat "$work/part" >>"$work/all"
 done <<'SCENARIOS'
+swarm 5
+swarm 2 stopped
+swarm 1 catching up
+swarm 1 cut off
 view 8
 view 1 stopped
 view-seen 8
@@ -38,10 +42,6 @@ links 1 admitting
 links 1 idle
 steward 3
 steward 1 writing
-swarm 5
-swarm 2 stopped
-swarm 1 catching up
-swarm 1 cut off
 SCENARIOS
 awk '/ seeds in / { seeds += $2; for (n = 1; n <= NF; n++) if ($n == "simulated") hours += $(n - 1) }
     END { print seeds " seeds in all, " hours " simulated hours" }' "$work/all"
