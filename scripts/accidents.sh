@@ -27,18 +27,20 @@ done <<'SCENARIOS'
 swarm 5
 swarm 2 stopped
 swarm 1 catching up
-swarm 1 cut off
-view 8
+swarm 2 cut off
+view 7
 view 1 stopped
-view-seen 8
+view-seen 7
 view-200 3
-claim 7
+claim 6
 claim 2 leaving
 claim-two-founders 3
-replica 8
+replica 7
 replica 1 pulling
+replica 2 starting
 links 4
 links 1 admitting
+links 1 reading
 links 1 idle
 steward 3
 steward 1 writing
