@@ -12,7 +12,7 @@ pub mod intact;
 pub mod item;
 mod itemize;
 pub mod key;
-pub mod merge;
+mod merge;
 mod outbox;
 pub mod queue;
 pub mod recent;
