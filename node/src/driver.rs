@@ -36,6 +36,12 @@ const ACTED: usize = 4_096;
 /// Longest sleep: the agent is told the time at least so often, and rates are sampled.
 const TICK: Duration = Duration::from_millis(500);
 
+/// With so many requests in flight a turn is begun at most each [`PACE`]: what comes meanwhile shares it. Waking costs as much as what it
+/// is for.
+const BUSY: usize = 8;
+/// See [`BUSY`].
+const PACE: Duration = Duration::from_millis(1);
+
 /// Wait before permits that could not be written down are tried again.
 const LOG_AGAIN: Duration = Duration::from_secs(1);
 
@@ -194,7 +200,13 @@ impl Driver {
     pub fn run(mut self) {
         let mut outbox = Vec::new();
         let mut sampled = std::time::Instant::now();
+        let mut turned = sampled;
         while !self.shared.ending.load(Ordering::Relaxed) {
+            if self.mind.crawl().counts().in_flight >= BUSY
+                && let Some(rest) = PACE.checked_sub(turned.elapsed())
+            {
+                std::thread::sleep(rest);
+            }
             let wait = self.mind.deadline().map_or(TICK, |at| at.since(self.clock.now()).min(TICK));
             match self.inbox.recv_timeout(wait) {
                 Ok(first) => {
@@ -212,6 +224,7 @@ impl Driver {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+            turned = std::time::Instant::now();
             if self.mind.deadline().is_some_and(|at| at <= self.clock.now()) {
                 self.mind.handle(self.clock.now(), peer::Input::Tick, &mut outbox);
             }

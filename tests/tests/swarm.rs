@@ -25,27 +25,100 @@ fn hits(peer: &Peer, query: &str) -> serde_json::Value {
     peer.get(&format!("/api/v1/search?q={query}&n=10")).unwrap()
 }
 
+/// Seeds of a web, and arguments that all its peers have.
+fn arguments_of(local: &LocalWeb) -> (Vec<String>, Vec<String>) {
+    let arguments = local.arguments();
+    let of = |name: &'static str| arguments.windows(2).filter(move |w| w[0] == name);
+    let seeds = of("--seed").map(|w| w[1].clone()).collect();
+    let mut common: Vec<String> = of("--resolve").flatten().cloned().collect();
+    let more = ["--host-delay", "100ms", "--ip-delay", "0s", "--listen", "/ip4/127.0.0.1/tcp/0"];
+    common.extend(more.map(str::to_owned));
+    (seeds, common)
+}
+
+/// One more of a swarm: the first founds it, the others know that one.
+fn start(folder: &std::path::Path, peers: &[Peer], common: &[String], more: &[&str]) -> Peer {
+    let mut arguments: Vec<&str> = common.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    let at = peers.first().map(|peer| std::fs::read_to_string(peer.data().join("peer.addr")).unwrap());
+    at.iter().for_each(|at| arguments.extend(["--bootstrap", at.trim()]));
+    Peer::start(folder, &arguments).unwrap()
+}
+
+fn all_see_each_other(peers: &[Peer]) {
+    for peer in peers {
+        let alive = |peer: &Peer| peer.get("/api/v1/status").unwrap()["peers"]["alive"].as_u64();
+        until("all see each other", || alive(peer) == Some(peers.len() as u64 - 1));
+    }
+}
+
+/// Pages fetched, each counted by who holds its slot.
+fn fetched(peers: &[Peer]) -> u64 {
+    let of = |peer: &Peer| peer.get("/api/v1/status").unwrap()["urls"]["fetched"].as_u64().unwrap();
+    peers.iter().map(of).sum()
+}
+
+fn has_some(peer: &Peer) -> bool {
+    peer.get("/api/v1/status").unwrap()["slots"]["held"].as_u64() > Some(0)
+}
+
+/// Whether each gives the same whole answer; how many pages match.
+fn same(peers: &[Peer]) -> Option<u64> {
+    let all: Vec<_> = peers.iter().map(|peer| hits(peer, "city+water")).collect();
+    let urls = |answer: &serde_json::Value| -> Vec<String> {
+        let hits = answer["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["url"].as_str().unwrap().to_owned()).collect()
+    };
+    let first = urls(&all[0]);
+    let is_same = !first.is_empty()
+        && all.iter().all(|answer| urls(answer) == first && answer["coverage"]["complete"] == true);
+    is_same.then(|| all[0]["total"].as_u64().unwrap())
+}
+
+#[test]
+fn where_each_page_is_kept_once_who_comes_and_who_leaves_take_pages_along() {
+    let local = LocalWeb::start(WebSettings { pages_per_host: 6, ..WebSettings::polite(20, 4) }).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (seeds, mut common) = arguments_of(&local);
+    let settings = dir.path().join("settings.toml");
+    std::fs::write(&settings, "replicas = 1\n").unwrap();
+    common.extend(["--config".to_owned(), settings.display().to_string()]);
+    let mut peers: Vec<Peer> = Vec::new();
+    for n in 0..2 {
+        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, &[]));
+    }
+    all_see_each_other(&peers);
+    let mut crawl = vec!["crawl", "--wait"];
+    crawl.extend(seeds.iter().map(String::as_str));
+    peers[1].command(&crawl).unwrap();
+    let mut matching = None;
+    until("both give the same whole answer, and again", || {
+        let before = std::mem::replace(&mut matching, same(&peers));
+        matching.is_some() && matching == before
+    });
+    let all = fetched(&peers);
+    peers.push(start(&dir.path().join("2"), &peers, &common, &[]));
+    all_see_each_other(&peers);
+    until("who came has its share", || has_some(&peers[2]));
+    until("all pages are counted, once", || fetched(&peers) == all);
+    until("all are found by each", || same(&peers) == matching);
+    assert!(peers.remove(0).stop().unwrap().success());
+    until("what it held is counted by others", || fetched(&peers) == all);
+    until("and found", || same(&peers) == matching);
+}
+
 #[test]
 fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let local = LocalWeb::start(WebSettings { pages_per_host: 6, ..WebSettings::polite(20, 4) }).unwrap();
     let dir = tempfile::tempdir().unwrap();
     // The seeds are asked for when all are there.
-    let arguments = local.arguments();
-    let seeds: Vec<&str> = arguments.windows(2).filter(|w| w[0] == "--seed").map(|w| w[1].as_str()).collect();
-    let resolve = arguments.windows(2).filter(|w| w[0] == "--resolve").flat_map(|w| [w[0].as_str(), &w[1]]);
-    let mut common: Vec<&str> = resolve.collect();
-    common.extend(["--host-delay", "100ms", "--ip-delay", "0s", "--listen", "/ip4/127.0.0.1/tcp/0"]);
-    let first = Peer::start(&dir.path().join("0"), &common).unwrap();
-    let at = std::fs::read_to_string(first.data().join("peer.addr")).unwrap();
-    common.extend(["--bootstrap", at.trim()]);
-    let mut peers = vec![first];
-    for n in 1..3 {
+    let (seeds, common) = arguments_of(&local);
+    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    let mut peers: Vec<Peer> = Vec::new();
+    for n in 0..3 {
         let name: &[&str] = if n == 2 { &["--name", "the second"] } else { &[] };
-        peers.push(Peer::start(&dir.path().join(n.to_string()), &[&common, name].concat()).unwrap());
+        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, name));
     }
-    for peer in &peers {
-        until("all see each other", || peer.get("/api/v1/status").unwrap()["peers"]["alive"] == 2);
-    }
+    all_see_each_other(&peers);
 
     let mut crawl = vec!["crawl", "--wait"];
     crawl.extend(&seeds);
@@ -66,19 +139,8 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
 
     let swarm = peers[2].get("/api/v1/status?swarm=true").unwrap();
     assert_eq!(swarm["peers_reporting"], 3, "{swarm}");
-    let fetched: Vec<&String> = times.keys().collect();
-    assert!(!fetched.is_empty());
-    let same = |peers: &[Peer]| {
-        let all: Vec<_> = peers.iter().map(|peer| hits(peer, "city+water")).collect();
-        let urls = |answer: &serde_json::Value| -> Vec<String> {
-            let hits = answer["hits"].as_array().unwrap().iter();
-            hits.map(|hit| hit["url"].as_str().unwrap().to_owned()).collect()
-        };
-        let first = urls(&all[0]);
-        !first.is_empty()
-            && all.iter().all(|answer| urls(answer) == first && answer["coverage"]["complete"] == true)
-    };
-    until("each peer gives the same whole answer", || same(&peers));
+    assert!(!times.is_empty());
+    until("each peer gives the same whole answer", || same(&peers).is_some());
     let known = |peer: &Peer| peer.get("/api/v1/lexicon/city").unwrap();
     let counts =
         |told: serde_json::Value| ["df", "cf", "documents", "peers_answered"].map(|name| told[name].clone());
@@ -96,17 +158,12 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     assert!(listed.iter().all(|one| one["version"] == env!("CARGO_PKG_VERSION")), "{listed:?}");
     assert!(listed.iter().any(|one| one["name"] == "the second"), "{listed:?}");
     // Who leaves has handed over what it held: it is counted by others, once.
-    let fetched = |peers: &[Peer]| -> u64 {
-        let of = |peer: &Peer| peer.get("/api/v1/status").unwrap()["urls"]["fetched"].as_u64().unwrap();
-        peers.iter().map(of).sum()
-    };
     let all = fetched(&peers);
     let left = peers.pop().unwrap();
-    let (data, arguments) = (left.data().to_owned(), common.clone());
+    let data = left.data().to_owned();
     assert!(left.stop().unwrap().success());
     until("what it held is counted by others", || fetched(&peers) == all);
-    peers.push(Peer::start(&data, &arguments).unwrap());
-    let has_some = |peer: &Peer| peer.get("/api/v1/status").unwrap()["slots"]["held"].as_u64() > Some(0);
+    peers.push(start(&data, &peers, &common, &[]));
     until("who comes back has its share again", || has_some(&peers[2]));
     until("and nothing is counted twice", || fetched(&peers) == all);
     for peer in peers {

@@ -319,6 +319,11 @@ impl<K: Keys + Clone> Peer<K> {
         &self.seen
     }
 
+    /// How many peers keep each slot.
+    pub fn replicas(&self) -> usize {
+        self.config.claim.replicas
+    }
+
     /// Its claims.
     pub fn claims(&self) -> &claim::State<K> {
         &self.crawl.rights_ref().claims

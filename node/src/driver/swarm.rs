@@ -18,9 +18,9 @@ impl Driver {
     pub(super) fn look(&mut self) {
         let view = self.mind.view();
         if self.seen.as_ref().is_none_or(|seen| !Arc::ptr_eq(seen, view)) {
-            // From the moment that there are others they may want copies.
             if view.members().count() > 1 {
-                let _ = self.writer.send(ToWriter::Swarm(Work::Share));
+                let copied = self.mind.replicas() > 1;
+                let _ = self.writer.send(ToWriter::Swarm(Work::Share { copied }));
             }
             self.network.iter_mut().for_each(|network| network.see(view));
             self.shared.set_view(Arc::clone(view));

@@ -19,7 +19,7 @@ impl Writer {
     /// # Errors
     /// As all that reads.
     pub fn read(&mut self, what: Read, synced: u64) -> Result<Answer> {
-        self.itemize()?;
+        self.itemize_for(what.slot())?;
         let store = &self.store;
         match what {
             Read::Changes { slot, after, limit } => {

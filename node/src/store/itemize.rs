@@ -1,5 +1,5 @@
 //! How items follow what the writer writes: each change of a URL, a host or a page is a change of its item, with the next version, in the
-//! same batch. A store that nobody has copies of has no items; they are made of everything at once when somebody may want some.
+//! same batch. A store that nobody has copies of has no items; they are made of everything at once when somebody wants some.
 
 use super::family::Family;
 use super::item::{Kept, Kind, MAX_CONTENT, State, Value, item_key, slot_of};
@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// Key in `meta`: there are items.
 const ITEMIZED_KEY: &[u8] = b"itemized";
+/// Key in `meta`: there are, or were, others.
+const SHARED_KEY: &[u8] = b"shared";
 /// Items made between two writes, where they are made of everything.
 const CHUNK: usize = 4_096;
 /// Changes of a slot that are told one by one, at least. Who lacks more is told by comparison.
@@ -63,6 +65,11 @@ impl Store {
     /// Whether there are items.
     pub(super) fn is_itemized(&self) -> Result<bool> {
         Ok(self.bytes(Family::Meta, ITEMIZED_KEY)?.is_some())
+    }
+
+    /// Whether there are, or were, others.
+    pub(super) fn is_shared(&self) -> Result<bool> {
+        Ok(self.bytes(Family::Meta, SHARED_KEY)?.is_some())
     }
 
     /// What is kept of an item.
@@ -137,7 +144,7 @@ impl Writer {
     pub(super) fn put_edits(&mut self, draft: &mut Draft<'_>) -> Result<()> {
         if !self.itemized {
             // Who asks for a copy is told of everything at once.
-            self.slots.mark_changed();
+            self.slots.number(self.shared);
             return Ok(());
         }
         let store = Arc::clone(&self.store);
@@ -183,6 +190,26 @@ impl Writer {
         }
     }
 
+    /// There are others. Where each of them keeps what is its alone (not `copied`) there are no items before somebody wants a copy of
+    /// something: a slot that goes to another.
+    ///
+    /// # Errors
+    /// As [`Writer::itemize`].
+    pub fn share(&mut self, copied: bool) -> Result<()> {
+        if !self.shared {
+            let mut batch = WriteBatch::default();
+            batch.put_cf(self.store.cf(Family::Meta), SHARED_KEY, []);
+            self.store.commit(batch)?;
+            self.shared = true;
+        }
+        if copied { self.itemize() } else { Ok(()) }
+    }
+
+    /// Makes items if there is anything in a slot that somebody wants a copy of.
+    pub(super) fn itemize_for(&mut self, slot: Slot) -> Result<()> {
+        if self.slots.get(slot).head == 0 { Ok(()) } else { self.itemize() }
+    }
+
     /// Makes items of everything, once: other peers may want copies. What there is before somebody has one counts as one change.
     ///
     /// # Errors
@@ -214,7 +241,7 @@ impl Writer {
             self.slots.undo();
             return Err(error);
         }
-        self.itemized = true;
+        (self.itemized, self.shared) = (true, true);
         if count > 0 {
             tracing::info!(items = count, "what there is can be copied to other peers now");
         }

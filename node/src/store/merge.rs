@@ -15,6 +15,16 @@ use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Items of others for a slot.
+pub struct Copied<'a> {
+    /// Which.
+    pub slot: Slot,
+    /// What.
+    pub items: &'a [Item],
+    /// The copy's record, in place of what was there.
+    pub record: &'a Record,
+}
+
 /// An item that is another than before.
 struct Merged {
     key: ItemKey,
@@ -23,41 +33,45 @@ struct Merged {
 }
 
 impl Writer {
-    /// Merges items of others into a slot, and puts the copy's record in place of what was there. What queues gained is told in
-    /// `gained`, what of that was never tried by itself.
+    /// Merges items of others into slots, each of which is named once, as one batch. What queues gained is told in `gained`, what of
+    /// that was never tried by itself.
     ///
     /// # Errors
     /// As [`Writer::write`].
-    pub fn merge(&mut self, slot: Slot, items: &[Item], record: &Record) -> Result<(Written, Vec<Untried>)> {
+    pub fn merge(&mut self, copies: &[Copied<'_>]) -> Result<(Written, Vec<Untried>)> {
         self.itemize()?;
-        let open = self.slots.get(slot).open;
-        let merged = self.greater(slot, items)?;
-        let mut untried: BTreeMap<CrawlId, u64> = BTreeMap::new();
+        let merged = copies.iter().map(|copy| Ok((copy, self.greater(copy.slot, copy.items)?)));
+        let merged: Vec<_> = merged.collect::<Result<_>>()?;
+        let mut untried: BTreeMap<(CrawlId, Slot), u64> = BTreeMap::new();
         let (_, written) = self.attempt(|writer, draft| {
-            let key = records::key(RecordKind::Copy, &slot.number().to_be_bytes());
-            draft.batch.put_cf(writer.store.cf(Family::Swarm), key, encode(record));
-            let mut changed = Vec::with_capacity(merged.len());
-            for one in &merged {
-                writer.put_merged(one, draft)?;
-                changed.push(one.key.clone());
-            }
-            writer.log(&changed, &mut draft.batch);
-            if open {
-                // What waits here already is in its queue.
-                let waits = |one: &&Merged| {
-                    matches!(&one.before, Some(Kept { state: Some(State::Queued { .. }), .. }))
-                };
-                let new = merged.iter().filter(|one| !waits(one));
-                let new: Vec<_> = new.filter_map(|one| Some((&one.key, one.value.state.as_ref()?))).collect();
-                for crawl in new.iter().filter_map(|(_, state)| state.untried()) {
-                    *untried.entry(crawl).or_default() += 1;
+            for (copy, merged) in &merged {
+                let key = records::key(RecordKind::Copy, &copy.slot.number().to_be_bytes());
+                draft.batch.put_cf(writer.store.cf(Family::Swarm), key, encode(copy.record));
+                for one in merged {
+                    writer.put_merged(one, draft)?;
                 }
-                writer.put_waiting(new.into_iter(), draft);
-                writer.name_hosts(draft)?;
+                let changed: Vec<ItemKey> = merged.iter().map(|one| one.key.clone()).collect();
+                writer.log(&changed, &mut draft.batch);
+                if writer.slots.get(copy.slot).open {
+                    for crawl in writer.put_new(merged, draft) {
+                        *untried.entry((crawl, copy.slot)).or_default() += 1;
+                    }
+                }
             }
-            Ok(())
+            writer.name_hosts(draft)
         })?;
-        Ok((written, untried.into_iter().map(|(crawl, count)| (crawl, slot, count)).collect()))
+        Ok((written, untried.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect()))
+    }
+
+    /// Puts into queues what did not wait here before; the crawls of those never tried.
+    fn put_new(&mut self, merged: &[Merged], draft: &mut Draft<'_>) -> Vec<CrawlId> {
+        let waits =
+            |one: &&Merged| matches!(&one.before, Some(Kept { state: Some(State::Queued { .. }), .. }));
+        let new = merged.iter().filter(|one| !waits(one));
+        let new: Vec<_> = new.filter_map(|one| Some((&one.key, one.value.state.as_ref()?))).collect();
+        let untried = new.iter().filter_map(|(_, state)| state.untried()).collect();
+        self.put_waiting(new.into_iter(), draft);
+        untried
     }
 
     /// Those of these items that are greater than what is here, each key once.
@@ -191,7 +205,7 @@ impl Writer {
     /// # Errors
     /// As [`Writer::write`].
     pub fn delete_slot(&mut self, slot: Slot) -> Result<Written> {
-        self.itemize()?;
+        self.itemize_for(slot)?;
         self.close_slots(&[slot])?;
         let store = Arc::clone(&self.store);
         let (_, written) = self.attempt(|writer, draft| {

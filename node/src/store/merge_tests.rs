@@ -4,9 +4,10 @@ use super::super::family::Memory;
 use super::super::fixtures;
 use super::super::item::{Kind, item_key};
 use super::super::value::{StoredDocument, StoredPage, pack};
-use super::super::write::{IndexOp, MadePage, Write, Writer};
+use super::super::write::{IndexOp, MadePage, Write, Writer, Written};
 use super::super::{Store, served::Opened};
-use anthill_agent::io::{Admission, Commit, IndexAction};
+use super::Copied;
+use anthill_agent::io::{Admission, Commit, IndexAction, Untried};
 use anthill_crawler::record::{CrawlId, HostRecord, QueueEntry, QueueKey, UrlRecord, UrlState};
 use anthill_crawler::time::Instant;
 use anthill_protocol::claim::Token;
@@ -24,12 +25,15 @@ struct Peer {
 }
 
 fn peer(itemized: bool) -> Peer {
+    among(itemized.then_some(true))
+}
+
+/// A peer that is alone, or one of several that have copies of each other's or not.
+fn among(copied: Option<bool>) -> Peer {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path(), Memory::default()).unwrap());
     let mut writer = Writer::of_member(Arc::clone(&store)).unwrap();
-    if itemized {
-        writer.itemize().unwrap();
-    }
+    copied.into_iter().for_each(|copied| writer.share(copied).unwrap());
     Peer { store, writer, _folder: folder }
 }
 
@@ -69,11 +73,16 @@ fn record(n: u32) -> UrlRecord {
     UrlRecord { digest: [n as u8; 16], ..fixtures::record(&url(n)) }
 }
 
-fn admit(peer: &mut Peer, pages: impl Iterator<Item = u32>) {
+fn admitting(pages: impl Iterator<Item = u32>) -> Write {
     let admit = pages.map(|n| admission(n, false)).collect();
+    Write { commit: Box::new(Commit { admit, ..Commit::default() }), made: None }
+}
+
+fn admit(peer: &mut Peer, pages: impl Iterator<Item = u32>) {
     let host = HostRecord { name: SITE.into(), site: SITE.into(), ..HostRecord::default() };
-    let commit = Commit { admit, hosts: vec![(self::host(), host)], ..Commit::default() };
-    peer.writer.write(&[Write { commit: Box::new(commit), made: None }]).unwrap();
+    let commit = Commit { hosts: vec![(self::host(), host)], ..Commit::default() };
+    let found = Write { commit: Box::new(commit), made: None };
+    peer.writer.write(&[found, admitting(pages)]).unwrap();
 }
 
 fn fetch(peer: &mut Peer, n: u32, key: QueueKey) -> Vec<IndexOp> {
@@ -109,6 +118,11 @@ fn copy_record() -> Record {
         position: None,
         held: Some(Token { counter: 1, minter: PeerKey([1; 32]) }),
     }
+}
+
+fn merge(peer: &mut Peer, items: &[Item]) -> (Written, Vec<Untried>) {
+    let record = copy_record();
+    peer.writer.merge(&[Copied { slot: slot(), items, record: &record }]).unwrap()
 }
 
 /// All items, as comparison would find them.
@@ -148,7 +162,12 @@ fn open(peer: &mut Peer) -> Opened {
 
 /// A peer that admitted five pages and fetched two.
 fn holder(itemized: bool) -> Peer {
-    let mut peer = peer(itemized);
+    holder_among(itemized.then_some(true))
+}
+
+/// The same, see [`among`].
+fn holder_among(copied: Option<bool>) -> Peer {
+    let mut peer = among(copied);
     open(&mut peer);
     admit(&mut peer, 0..5);
     let (items, _) = peer.store.front(host(), 2, 0, 10).unwrap();
@@ -161,11 +180,11 @@ fn holder(itemized: bool) -> Peer {
 
 #[test]
 fn a_copy_has_what_the_holder_has_and_goes_on_where_it_was() {
-    for itemized in [true, false] {
-        let mut one = holder(itemized);
+    for copied in [Some(true), Some(false), None] {
+        let mut one = holder_among(copied);
         let mut other = peer(true);
         let items = everything(&mut one);
-        let (written, _) = other.writer.merge(slot(), &items, &copy_record()).unwrap();
+        let (written, _) = merge(&mut other, &items);
         assert_eq!(written.index.len(), 2, "pages are to be found");
         assert_eq!(root(&mut one), root(&mut other));
         assert_eq!(waiting(&mut other), Vec::<String>::new(), "no queue before the slot is served");
@@ -198,7 +217,7 @@ fn changes_are_told_in_order_and_only_synced_ones() {
         let read = Read::Changes { slot: slot(), after, limit: 300 };
         let Answer::Changes { items, upto } = one.writer.read(read, head).unwrap() else { panic!() };
         assert!(upto > after, "it goes on");
-        other.writer.merge(slot(), &items, &copy_record()).unwrap();
+        merge(&mut other, &items);
         after = upto;
     }
     assert_eq!(root(&mut one), root(&mut other));
@@ -208,35 +227,116 @@ fn changes_are_told_in_order_and_only_synced_ones() {
 }
 
 #[test]
+fn copies_of_several_slots_are_one_write() {
+    let mut one = holder(true);
+    let items = everything(&mut one);
+    let elsewhere = SiteId::of("b.test");
+    assert_ne!(elsewhere.slot(), slot());
+    let mut two = peer(true);
+    two.writer.open_slots(&[elsewhere.slot()]).unwrap();
+    let (url, host) = ("http://b.test/0", HostId::of(elsewhere, "b.test"));
+    let admit = Admission {
+        id: UrlId::of(elsewhere, url),
+        host,
+        entry: fixtures::entry(url),
+        host_name: "b.test".into(),
+        site_name: "b.test".into(),
+        level: 2,
+        force: false,
+    };
+    let commit = Commit { admit: vec![admit], ..Commit::default() };
+    two.writer.write(&[Write { commit: Box::new(commit), made: None }]).unwrap();
+    let all = Read::Range { slot: elsewhere.slot(), buckets: Bits([u64::MAX; 4]), after: None, limit: 500 };
+    let Answer::Items { items: others, .. } = two.writer.read(all, u64::MAX).unwrap() else { panic!() };
+
+    let mut copy = peer(true);
+    copy.writer.open_slots(&[slot(), elsewhere.slot()]).unwrap();
+    let records = [slot(), elsewhere.slot()].map(|slot| Record { slot, ..copy_record() });
+    let copied = |n: usize, items| Copied { slot: records[n].slot, items, record: &records[n] };
+    let (written, mut untried) = copy.writer.merge(&[copied(0, &items), copied(1, &others)]).unwrap();
+    let heads = [slot(), elsewhere.slot()].map(|slot| (slot, copy.writer.slot(slot).head));
+    assert_eq!(heads.map(|(_, head)| head), [items.len() as u64, 1]);
+    let mut numbered = written.numbered.clone();
+    numbered.sort_unstable();
+    let mut heads = heads.to_vec();
+    heads.sort_unstable();
+    assert_eq!(numbered, heads);
+    untried.sort_unstable();
+    let mut expected = vec![(CrawlId(1), slot(), 3), (CrawlId(1), elsewhere.slot(), 1)];
+    expected.sort_unstable();
+    assert_eq!(untried, expected);
+    assert_eq!(root(&mut copy), root(&mut one));
+    let gained =
+        |of: HostId| written.gained.iter().filter(|gain| gain.host == of).map(|gain| gain.count).sum::<u32>();
+    assert_eq!((gained(self::host()), gained(host)), (3, 1));
+}
+
+#[test]
 fn merging_twice_or_what_is_older_changes_nothing() {
     let mut one = holder(true);
     let before = everything(&mut one);
     let mut other = peer(true);
-    other.writer.merge(slot(), &before, &copy_record()).unwrap();
+    merge(&mut other, &before);
     let (items, _) = one.store.front(host(), 2, 0, 10).unwrap();
     let left = items.iter().find(|item| item.entry.url == url(0)).expect("it waits");
     fetch(&mut one, 0, left.key);
     let after = everything(&mut one);
     for items in [&after, &before, &after] {
-        other.writer.merge(slot(), items, &copy_record()).unwrap();
+        merge(&mut other, &items);
     }
     assert_eq!(root(&mut one), root(&mut other));
     let head = other.writer.slot(slot()).head;
-    other.writer.merge(slot(), &after, &copy_record()).unwrap();
+    merge(&mut other, &after);
     assert_eq!(other.writer.slot(slot()).head, head);
 }
 
 #[test]
 fn a_slot_that_is_served_no_more_keeps_its_content_and_can_be_served_again() {
-    let mut one = holder(false);
-    let known = one.writer.totals().known;
-    one.writer.close_slots(&[slot()]).unwrap();
-    assert_eq!((one.writer.totals().known, one.writer.totals().queued), (0, 0));
-    assert_eq!(waiting(&mut one), Vec::<String>::new());
-    let opened = open(&mut one);
-    assert_eq!(opened.untried, [(CrawlId(1), slot(), 3)]);
-    assert_eq!(waiting(&mut one), [0, 2, 4].map(url));
-    assert_eq!(one.writer.totals().known, known);
+    for copied in [Some(false), None] {
+        let mut one = holder_among(copied);
+        let known = one.writer.totals().known;
+        one.writer.close_slots(&[slot()]).unwrap();
+        assert_eq!((one.writer.totals().known, one.writer.totals().queued), (0, 0));
+        assert_eq!(waiting(&mut one), Vec::<String>::new());
+        let opened = open(&mut one);
+        assert_eq!(opened.untried, [(CrawlId(1), slot(), 3)]);
+        assert_eq!(waiting(&mut one), [0, 2, 4].map(url));
+        assert_eq!(one.writer.totals().known, known);
+    }
+}
+
+#[test]
+fn where_nobody_has_copies_changes_are_numbered_and_items_made_when_somebody_wants_one() {
+    let mut one = among(Some(false));
+    let other_slot = Slot::new(slot().number() ^ 1).expect("a slot");
+    open(&mut one);
+    one.writer.open_slots(&[other_slot]).unwrap();
+    let written = one.writer.write(&[admitting(0..5)]).unwrap();
+    assert_eq!(written.numbered, [(slot(), 1)]);
+    let again = one.writer.write(&[admitting(0..5)]).unwrap();
+    assert_eq!(again.numbered, [], "it changes nothing");
+    let more = one.writer.write(&[admitting(5..6)]).unwrap();
+    assert_eq!(more.numbered, [(slot(), 2)], "who waits for its links waits for this");
+    // What goes to others with nothing in it, or comes from them, makes no items of the rest.
+    one.writer.close_slots(&[other_slot]).unwrap();
+    one.writer.delete_slot(other_slot).unwrap();
+    let nothing = Read::Changes { slot: other_slot, after: 0, limit: 300 };
+    assert!(matches!(one.writer.read(nothing, 0), Ok(Answer::Changes { items, .. }) if items.is_empty()));
+    assert_eq!(one.store.items_of(slot(), None, None).count(), 0);
+
+    let changes = Read::Changes { slot: slot(), after: 2, limit: 300 };
+    assert!(
+        matches!(one.writer.read(changes, 2), Ok(Answer::Trimmed)),
+        "what it lacks is found by comparison"
+    );
+    assert_eq!(one.store.items_of(slot(), None, None).count(), 6);
+    assert_eq!(
+        one.writer.take_itemized(),
+        [(slot(), 8)],
+        "those that had it before lack nothing that has a number"
+    );
+    let written = one.writer.write(&[admitting(6..7)]).unwrap();
+    assert_eq!(written.numbered, [(slot(), 9)]);
 }
 
 #[test]
@@ -248,7 +348,7 @@ fn a_slot_that_is_deleted_is_gone_and_can_be_copied_anew() {
     assert!(everything(&mut one).is_empty());
     assert_eq!(one.writer.totals().known, 0);
     assert!(one.store.document(&id(3)).unwrap().is_none());
-    one.writer.merge(slot(), &items, &copy_record()).unwrap();
+    merge(&mut one, &items);
     open(&mut one);
     assert_eq!(waiting(&mut one), [0, 2, 4].map(url));
 }
@@ -267,7 +367,7 @@ fn what_waits_for_its_time_comes_back_at_the_next_holder() {
     };
     one.writer.write(&[Write { commit: Box::new(commit), made: None }]).unwrap();
     let mut other = peer(true);
-    other.writer.merge(slot(), &everything(&mut one), &copy_record()).unwrap();
+    merge(&mut other, &everything(&mut one));
     open(&mut other);
     assert_eq!(other.writer.next_due(), Some(Instant(500)));
     assert_eq!(waiting(&mut other), [2, 4].map(url));
@@ -305,7 +405,7 @@ fn what_no_honest_peer_keeps_is_left_out() {
     items[url_item].value = items[host_item].value.clone();
     items[host_item].value = vec![9; 40];
     let mut other = peer(true);
-    other.writer.merge(slot(), &items, &copy_record()).unwrap();
+    merge(&mut other, &items);
     assert!(other.store.host(&host()).unwrap().is_none());
     open(&mut other);
     assert_eq!(waiting(&mut other), [2, 4].map(url));

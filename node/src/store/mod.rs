@@ -12,7 +12,7 @@ pub mod intact;
 pub mod item;
 mod itemize;
 pub mod key;
-mod merge;
+pub mod merge;
 mod outbox;
 pub mod queue;
 pub mod recent;

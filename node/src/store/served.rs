@@ -125,7 +125,7 @@ impl Writer {
             return Ok(());
         }
         // Queues can be built again of items only.
-        self.itemize()?;
+        open.iter().try_for_each(|slot| self.itemize_for(*slot))?;
         self.attempt(|writer, draft| {
             for slot in open {
                 if writer.slots.get(slot).sums.queued != 0 {

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 /// A slot, as it is written down.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct SlotState {
-    /// The number of its last change. While the store has no items: 1 if there is anything.
+    /// The number of its last change. While the store has no items: 1 if there is anything, or, where others are told of it, more with
+    /// each batch that changes something.
     pub head: u64,
     /// Changes up to this one are not told one by one any more.
     pub trimmed: u64,
@@ -48,6 +49,8 @@ pub struct Slots {
     /// What those that a batch changes were before.
     before: Vec<(Slot, SlotState)>,
     touched: Vec<bool>,
+    /// Those of which a batch changes what there is.
+    grown: Vec<Slot>,
     /// Whether everything is this peer's, opened or not.
     alone: bool,
 }
@@ -63,7 +66,8 @@ impl Slots {
                 *state = decode(&v).map_err(|e| damaged(Family::Slots, e))?;
             }
         }
-        Ok(Slots { states, before: Vec::new(), touched: vec![false; SLOTS as usize], alone })
+        let touched = vec![false; SLOTS as usize];
+        Ok(Slots { states, before: Vec::new(), touched, grown: Vec::new(), alone })
     }
 
     /// A slot.
@@ -98,13 +102,25 @@ impl Slots {
             by.change(totals, 1);
         }
         self.at(slot).sums.add(by, 1);
+        self.grow(slot);
     }
 
-    /// A store without items says of a slot only whether there is anything.
-    pub fn mark_changed(&mut self) {
-        for (slot, _) in &self.before {
-            let state = &mut self.states[usize::from(slot.number())];
-            state.head = state.head.max(u64::from(state.sums != Sums::default()));
+    /// The batch that is being made changes what a slot has.
+    pub fn grow(&mut self, slot: Slot) {
+        if self.grown.last() != Some(&slot) {
+            self.grown.push(slot);
+        }
+    }
+
+    /// Numbers what the batch changes in a store without items: nobody can be told of single changes. Where there is nobody else
+    /// (not `shared`), whether there is anything is enough.
+    pub fn number(&mut self, shared: bool) {
+        for slot in std::mem::take(&mut self.grown) {
+            if shared || self.get(slot).head == 0 {
+                let state = self.at(slot);
+                state.head += 1;
+                state.trimmed = if shared { state.head } else { 0 };
+            }
         }
     }
 
@@ -118,6 +134,7 @@ impl Slots {
 
     /// The batch is written: slots whose changes count further, and up to where.
     pub fn written(&mut self) -> Vec<(Slot, u64)> {
+        self.grown.clear();
         let mut further = Vec::new();
         for (slot, before) in self.before.drain(..) {
             self.touched[usize::from(slot.number())] = false;
@@ -131,6 +148,7 @@ impl Slots {
 
     /// The batch was not written.
     pub fn undo(&mut self) {
+        self.grown.clear();
         for (slot, before) in self.before.drain(..) {
             self.touched[usize::from(slot.number())] = false;
             self.states[usize::from(slot.number())] = before;

@@ -2,7 +2,7 @@
 
 use super::admit::Arrival;
 use super::family::Family;
-use super::item::{Kind, Sums};
+use super::item::{Kind, Sums, slot_of};
 use super::itemize::Edits;
 use super::outbox::Outbox;
 use super::recent::RecentSet;
@@ -133,6 +133,8 @@ pub struct Writer {
     near: VecDeque<u64>,
     pub(super) next_due: Option<Instant>,
     pub(super) slots: Slots,
+    /// Whether there are, or were, others.
+    pub(super) shared: bool,
     /// Whether there are items of what there is: others have copies, or may.
     pub(super) itemized: bool,
     pub(super) by_itemizing: Vec<(Slot, u64)>,
@@ -216,9 +218,11 @@ impl Writer {
         }
         debug_assert!(counts_key(CrawlId(0)).starts_with(COUNTS_KEY));
         let sieve = Sieve::open(&store)?;
+        let itemized = store.is_itemized()?;
         Ok(Writer {
             slots: Slots::load(&store, alone)?,
-            itemized: store.is_itemized()?,
+            shared: itemized || store.is_shared()?,
+            itemized,
             by_itemizing: Vec::new(),
             outbox: Outbox::load(&store)?,
             store,
@@ -456,16 +460,17 @@ impl Writer {
     }
 
     /// Puts what a family has under a key, and notes it as a change of its item.
-    pub(super) fn put_content(&self, kind: Kind, key: &[u8], content: Vec<u8>, draft: &mut Draft<'_>) {
+    pub(super) fn put_content(&mut self, kind: Kind, key: &[u8], content: Vec<u8>, draft: &mut Draft<'_>) {
         draft.batch.put_cf(self.store.cf(kind.family()), key, &content);
-        if self.itemized {
-            draft.edits.content(kind, key, Some(content));
+        match self.itemized {
+            true => draft.edits.content(kind, key, Some(content)),
+            false => self.slots.grow(slot_of(key)),
         }
     }
 
     /// Counts a link for a page of a slot that is served here, or will be, as nobody else has anything. Of others, others are told.
     fn put_inlink(&mut self, link: &Inlink, draft: &mut Draft<'_>) {
-        if self.itemized && !self.slots.counts(link.target.slot()) {
+        if self.shared && !self.slots.counts(link.target.slot()) {
             return;
         }
         let key = key::inlink(&link.target, link.from, link.anchor_hash);

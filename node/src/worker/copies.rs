@@ -3,6 +3,7 @@
 
 use super::write::{SYNC_EVERY, WriteThread};
 use crate::driver::ToDriver;
+use crate::store::merge::Copied;
 use crate::store::queue::QueuedHost;
 use crate::store::served::Opened;
 use anthill_agent::io::{self as crawl, StoredHost};
@@ -16,6 +17,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// Bytes of copies that are written together, about.
+const MERGED: usize = 4 << 20;
 /// What is promised waits for the disk at most so long: what comes meanwhile shares the sync.
 const GATHER: Duration = Duration::from_millis(10);
 /// Changes of copies wait so long: other peers do not get them before.
@@ -63,8 +66,25 @@ pub enum Work {
     Open(Vec<Slot>),
     /// Slots are not served here; no answer.
     Close(Vec<Slot>),
-    /// Others may want copies of what there is; no answer.
-    Share,
+    /// There are others; no answer.
+    Share {
+        /// Whether they are to have copies of what there is.
+        copied: bool,
+    },
+}
+
+impl Work {
+    /// Whether it may be done some hundredths of a second later.
+    pub(super) fn can_wait(&self) -> bool {
+        matches!(
+            self,
+            Work::Apply { urgent: false, .. }
+                | Work::Cursors(_)
+                | Work::TrimLinks(..)
+                | Work::LinksSent(..)
+                | Work::LinksReplay(_)
+        )
+    }
 }
 
 /// What waits for the log to be synced.
@@ -80,6 +100,17 @@ pub struct Unsynced {
     synced: BTreeMap<Slot, u64>,
     /// Records of copies to which no item comes: a peer takes up thousands of slots at once, and they share a write.
     records: Vec<(replica::Ticket, Record)>,
+    /// Copies to be written together, of each slot one, and their bytes.
+    copies: BTreeMap<Slot, Gathered>,
+    copied_bytes: usize,
+}
+
+/// Items of others for a slot.
+struct Gathered {
+    ticket: replica::Ticket,
+    items: Vec<Item>,
+    record: Record,
+    urgent: bool,
 }
 
 impl Unsynced {
@@ -138,8 +169,13 @@ impl WriteThread {
         }
     }
 
-    /// Writes records that are gathered.
+    /// Writes what is gathered of copies.
     pub(super) fn put_copies(&mut self) {
+        self.put_records();
+        self.merge_copies();
+    }
+
+    fn put_records(&mut self) {
         let records = std::mem::take(&mut self.unsynced.records);
         if records.is_empty() {
             return;
@@ -165,11 +201,12 @@ impl WriteThread {
         if self.shared.ending.load(Ordering::Relaxed) {
             return;
         }
-        if let Work::Apply { ticket, items, record, .. } = &work
-            && items.is_empty()
-        {
-            return self.unsynced.records.push((*ticket, record.clone()));
-        }
+        let work = match work {
+            Work::Apply { ticket, slot, items, record, urgent } => {
+                return self.gather_copy(slot, Gathered { ticket, items, record, urgent });
+            }
+            other => other,
+        };
         self.put_copies();
         match work {
             Work::Persist(ticket, changes) => match self.store.put_records(&changes) {
@@ -179,12 +216,7 @@ impl WriteThread {
                     self.tell(Input::NotPersisted(ticket));
                 }
             },
-            Work::Apply { ticket, slot, items, record, urgent } => {
-                if let Some(answer) = self.apply(ticket, slot, &items, &record) {
-                    let waits = if urgent { &mut self.unsynced.answers } else { &mut self.unsynced.patient };
-                    waits.push(answer);
-                }
-            }
+            Work::Apply { .. } => unreachable!("taken above"),
             Work::Delete(ticket, slot) => match self.writer.delete_slot(slot) {
                 Ok(written) => {
                     self.aside(written);
@@ -226,8 +258,8 @@ impl WriteThread {
                 // What another holds from now on is counted there.
                 self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
             }
-            Work::Share => {
-                self.persistently(|writer| writer.itemize());
+            Work::Share { copied } => {
+                self.persistently(|writer| writer.share(copied));
                 self.tell_numbers(Vec::new(), Vec::new());
             }
             Work::Cursors(cursors) => or_say(self.store.put_cursors(&cursors)),
@@ -237,26 +269,63 @@ impl WriteThread {
         }
     }
 
-    /// What is to be answered when it is synced, or not.
-    fn apply(
-        &mut self,
-        ticket: replica::Ticket,
-        slot: Slot,
-        items: &[Item],
-        record: &Record,
-    ) -> Option<(Input, Input)> {
-        match self.writer.merge(slot, items, record) {
+    /// Takes a copy to be written with others. Of one slot nothing overtakes what came before.
+    fn gather_copy(&mut self, slot: Slot, copy: Gathered) {
+        if self.unsynced.copies.contains_key(&slot) {
+            self.merge_copies();
+        }
+        if copy.items.is_empty() {
+            return self.unsynced.records.push((copy.ticket, copy.record));
+        }
+        if self.unsynced.records.iter().any(|(_, record)| record.slot == slot) {
+            self.put_records();
+        }
+        self.unsynced.copied_bytes += copy.items.iter().map(Item::size).sum::<usize>();
+        self.unsynced.copies.insert(slot, copy);
+        if self.unsynced.copied_bytes >= MERGED {
+            self.merge_copies();
+        }
+    }
+
+    /// Writes items that are gathered: what is to be answered when it is synced, or not, waits for that.
+    fn merge_copies(&mut self) {
+        self.unsynced.copied_bytes = 0;
+        let copies = std::mem::take(&mut self.unsynced.copies);
+        if !copies.is_empty() {
+            self.merge_all(copies);
+        }
+    }
+
+    fn merge_all(&mut self, copies: BTreeMap<Slot, Gathered>) {
+        let together: Vec<Copied<'_>> = copies
+            .iter()
+            .map(|(slot, copy)| Copied { slot: *slot, items: &copy.items, record: &copy.record })
+            .collect();
+        match self.writer.merge(&together) {
             Ok((mut written, untried)) => {
-                let gained = std::mem::take(&mut written.gained);
+                let mut gained: BTreeMap<Slot, Vec<crawl::Gain>> = BTreeMap::new();
+                for gain in std::mem::take(&mut written.gained) {
+                    gained.entry(gain.host.slot()).or_default().push(gain);
+                }
                 self.aside(written);
-                let head = self.writer.slot(slot).head;
-                let done = Input::Applied(ticket, head, gained, untried);
-                Some((done, Input::NotApplied(ticket)))
+                for (slot, Gathered { ticket, urgent, .. }) in copies {
+                    let gained = gained.remove(&slot).unwrap_or_default();
+                    let untried = untried.iter().filter(|(_, of, _)| *of == slot).copied().collect();
+                    let head = self.writer.slot(slot).head;
+                    let done = Input::Applied(ticket, head, gained, untried);
+                    let waits = if urgent { &mut self.unsynced.answers } else { &mut self.unsynced.patient };
+                    waits.push((done, Input::NotApplied(ticket)));
+                }
+            }
+            // One whose slot is damaged must not keep the others from being written.
+            Err(_) if copies.len() > 1 => {
+                copies.into_iter().for_each(|(slot, copy)| self.merge_all(BTreeMap::from([(slot, copy)])));
             }
             Err(error) => {
-                tracing::error!(%error, slot = slot.number(), "a copy could not be written");
-                self.tell(Input::NotApplied(ticket));
-                None
+                for (slot, copy) in copies {
+                    tracing::error!(%error, slot = slot.number(), "a copy could not be written");
+                    self.tell(Input::NotApplied(copy.ticket));
+                }
             }
         }
     }

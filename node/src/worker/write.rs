@@ -23,6 +23,10 @@ const BATCH: usize = 256;
 /// and its answer. Half of what a write costs is per batch (measured at 1,300 pages a second), and a swarm that does as much has
 /// smaller batches: four peers spend a quarter less on writing than with 2 ms.
 const PACE: Duration = Duration::from_millis(10);
+/// So many commits are worth a write.
+const WORTH: usize = 16;
+/// Fewer wait for more until so long after the write before: nobody waits for a commit, but what is found on its page.
+const PATIENCE: Duration = Duration::from_millis(40);
 /// Wait before a failed write is tried again.
 const RETRY: Duration = Duration::from_secs(5);
 /// Whether the process is ending is looked at so often meanwhile.
@@ -68,6 +72,17 @@ pub enum ToWriter {
     Stop,
 }
 
+impl ToWriter {
+    /// Whether nobody waits for an answer, or it may come some hundredths of a second later.
+    fn can_wait(&self) -> bool {
+        match self {
+            ToWriter::Write(_) => true,
+            ToWriter::Swarm(work) => work.can_wait(),
+            _ => false,
+        }
+    }
+}
+
 /// The thread's state.
 pub struct WriteThread {
     /// The store, for reading.
@@ -93,11 +108,9 @@ impl WriteThread {
     pub fn run(mut self) {
         let mut synced = std::time::Instant::now();
         let mut dirty = false;
-        let mut written = None;
+        let mut written = synced;
         loop {
-            if let Some(rest) =
-                written.take().and_then(|at: std::time::Instant| PACE.checked_sub(at.elapsed()))
-            {
+            if let Some(rest) = PACE.checked_sub(written.elapsed()) {
                 std::thread::sleep(rest);
             }
             let wait =
@@ -109,9 +122,9 @@ impl WriteThread {
                 Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
             };
             if let Some(first) = first {
-                dirty = true;
-                written = Some(std::time::Instant::now());
-                if self.turn(first).is_break() {
+                let messages = self.gather(first, written);
+                (written, dirty) = (std::time::Instant::now(), true);
+                if self.turn(messages).is_break() {
                     break;
                 }
             }
@@ -127,12 +140,26 @@ impl WriteThread {
         }
     }
 
-    fn turn(&mut self, first: ToWriter) -> std::ops::ControlFlow<()> {
+    /// What is written together: all that came, and while that is little and nobody waits, for it or for a sync, what comes within
+    /// [`PATIENCE`] of the last write.
+    fn gather(&self, first: ToWriter, written: std::time::Instant) -> Vec<ToWriter> {
+        let mut messages = vec![first];
+        loop {
+            let room = BATCH.saturating_sub(messages.len());
+            messages.extend(self.inbox.try_iter().take(room));
+            let can_wait = messages.iter().all(ToWriter::can_wait) && self.unsynced.patience() >= PATIENCE;
+            if messages.len() >= WORTH || !can_wait || written.elapsed() >= PATIENCE {
+                return messages;
+            }
+            std::thread::sleep(PACE);
+        }
+    }
+
+    fn turn(&mut self, messages: Vec<ToWriter>) -> std::ops::ControlFlow<()> {
         let mut writes = Vec::new();
         let mut imports = Vec::new();
         let mut rest = Vec::new();
-        let more = std::iter::from_fn(|| self.inbox.try_recv().ok()).take(BATCH - 1);
-        for message in std::iter::once(first).chain(more) {
+        for message in messages {
             match message {
                 ToWriter::Write(write) => writes.push(write),
                 ToWriter::Import(write) => imports.push(write),
