@@ -282,7 +282,7 @@ fn merging_twice_or_what_is_older_changes_nothing() {
     fetch(&mut one, 0, left.key);
     let after = everything(&mut one);
     for items in [&after, &before, &after] {
-        merge(&mut other, &items);
+        merge(&mut other, items);
     }
     assert_eq!(root(&mut one), root(&mut other));
     let head = other.writer.slot(slot()).head;
