@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """cost.py [PEERS] [PAIRS]: what a swarm costs beside a peer alone, over the same web in turn: CPU per page without copies and with one, and
 bytes between peers per page. Counted from the beginning of the crawl until nothing is indexed again: both index some pages twice, as links to
-them become known. The peers are seldom looked at, as each look is computed by each of them. What peers compute at rest is told apart."""
+them become known. It begins when the peers have come to rest: a swarm that grew lets go of copies for minutes. The peers are seldom looked at,
+as each look is computed by each of them. What peers compute at rest is told apart."""
 import statistics, sys, time
 from harness import *
 
 # Seconds from one look at the peers to the next.
 LOOKS = 5
+# Peers are at rest that compute less than this, of a core, on average over so many seconds; it is waited for no longer than that.
+REST, REST_OVER, REST_WITHIN = 0.005, 20, 400
 
 
 def wire(peers):
@@ -23,6 +26,20 @@ def spent(peers):
         total.update(cpu_by_thread(peer.process.pid))
     total[""] = sum(cpu(peer.process.pid) for peer in peers) - total.total()
     return total
+
+
+def at_rest(peers):
+    """Waits until the peers have nothing to do; what they compute then, of a core."""
+    begun = time.time()
+    while True:
+        before, looked = spent(peers).total(), time.time()
+        time.sleep(REST_OVER)
+        computed = (spent(peers).total() - before) / (time.time() - looked)
+        if computed < REST * len(peers):
+            return computed
+        if time.time() - begun > REST_WITHIN:
+            say(f"    not at rest: the peers compute {100 * computed:.1f} % of a core")
+            return computed
 
 
 def is_indexing(thread):
@@ -45,10 +62,7 @@ def run(room, count, replicas):
     more = ["--host-delay", "0s", "--ip-delay", "0s", *([] if count > 1 else ["--offline"])]
     swarm = Swarm(room, web, count, more, f"replicas = {replicas}\n")
     swarm.settle()
-    time.sleep(40)
-    before, begun = spent(swarm.peers).total(), time.time()
-    time.sleep(20)
-    at_rest = (spent(swarm.peers).total() - before) / (time.time() - begun)
+    resting = at_rest(swarm.peers)
     before, sent, begun = spent(swarm.peers), wire(swarm.peers) if count > 1 else 0, time.time()
     swarm.crawl(0)
     indexed_by_then = None
@@ -72,7 +86,7 @@ def run(room, count, replicas):
     say(f"{count} peers, {replicas} replicas: {fetched} pages of {expected} in {took:.0f} s, {1e6 * all_cpu / fetched:.0f} us of CPU, of that "
         f"{1e6 * indexed / fetched:.0f} us of indexing, and {sent / fetched:.0f} bytes between peers per page")
     say("    us a page by thread:", *(f"{name or 'ended'} {1e6 * seconds / fetched:.0f}" for name, seconds in most))
-    say("   ", *(f"{name} {told:.0f}" for name, told in (indexed_by_then or {}).items()), f"; {100 * at_rest:.1f} % of a core at rest")
+    say("   ", *(f"{name} {told:.0f}" for name, told in (indexed_by_then or {}).items()), f"; {100 * resting:.1f} % of a core at rest")
     return all_cpu / fetched, (all_cpu - indexed) / fetched
 
 
