@@ -1,23 +1,25 @@
 //! Frames of a stream: a length of four bytes, the highest first, then so many bytes.
 
-use futures_util::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use futures_util::{AsyncRead, AsyncReadExt};
 use std::io::{Error, ErrorKind, Result};
 
 /// Bytes before each frame.
 const HEAD: usize = 4;
 
-/// Writes a frame; it may stay in buffers until the stream is flushed.
+/// Appends a frame to what is to be written.
 ///
 /// # Errors
-/// The stream's, and [`ErrorKind::InvalidInput`] for more than `most` bytes: nothing is written then.
-pub async fn write(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8], most: usize) -> Result<()> {
+/// [`ErrorKind::InvalidInput`] for more than `most` bytes: nothing is appended then.
+pub fn put(buffer: &mut Vec<u8>, bytes: &[u8], most: usize) -> Result<()> {
     let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= most);
     let Some(length) = length else {
         let why = format!("a frame of {} bytes, limit {most}", bytes.len());
         return Err(Error::new(ErrorKind::InvalidInput, why));
     };
-    stream.write_all(&length.to_be_bytes()).await?;
-    stream.write_all(bytes).await
+    buffer.reserve(HEAD + bytes.len());
+    buffer.extend_from_slice(&length.to_be_bytes());
+    buffer.extend_from_slice(bytes);
+    Ok(())
 }
 
 /// The next frame; none where the stream ends between two.
@@ -73,9 +75,9 @@ mod tests {
 
     #[test]
     fn too_large_a_frame_is_neither_written_nor_read() {
-        let mut out = Cursor::new(Vec::new());
-        let error = wait(write(&mut out, &[0; 9], 8)).expect_err("too large");
-        assert_eq!((error.kind(), out.get_ref().len()), (ErrorKind::InvalidInput, 0));
+        let mut out = Vec::new();
+        let error = put(&mut out, &[0; 9], 8).expect_err("too large");
+        assert_eq!((error.kind(), out.len()), (ErrorKind::InvalidInput, 0));
         assert_eq!(read_all(&[0, 0, 0, 9, 1, 2, 3], 8), (vec![], Some(ErrorKind::InvalidData)));
         assert_eq!(read_all(&[0xff; 4], usize::MAX), (vec![], Some(ErrorKind::UnexpectedEof)));
     }
@@ -86,11 +88,10 @@ mod tests {
             frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..9),
             cut: prop::sample::Index,
         ) {
-            let mut out = Cursor::new(Vec::new());
+            let mut bytes = Vec::new();
             for frame in &frames {
-                wait(write(&mut out, frame, 40)).expect("small");
+                put(&mut bytes, frame, 40).expect("small");
             }
-            let bytes = out.into_inner();
             prop_assert_eq!(read_all(&bytes, 40), (frames.clone(), None));
             let at = cut.index(bytes.len() + 1);
             let (some, error) = read_all(&bytes[..at], 40);

@@ -16,6 +16,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
+/// Messages are written together up to about so many bytes: each write is a frame of yamux and wakes the connection's task.
+const GATHERED: usize = 32 << 10;
+
 /// A kind of message that has streams of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Lane {
@@ -201,8 +204,7 @@ impl Writer {
     fn drop_all(&mut self, first: Vec<u8>) {
         let mut dropped = 1;
         drop(first);
-        while let Ok(message) = self.from.try_recv() {
-            self.bytes.fetch_sub(message.len(), Ordering::Relaxed);
+        while self.next().is_some() {
             dropped += 1;
         }
         add(&self.counts.dropped, dropped);
@@ -210,16 +212,30 @@ impl Writer {
 
     /// Writes a message and all that wait behind it, then flushes.
     async fn write(&mut self, stream: &mut Stream, first: Vec<u8>) -> std::io::Result<()> {
-        let mut next = Some(first);
-        while let Some(message) = next {
-            let writing = frame::write(stream, &message, self.limits.message);
+        let (mut next, mut gathered) = (Some(first), Vec::new());
+        while next.is_some() {
+            gathered.clear();
+            let (mut count, mut bytes) = (0, 0);
+            while gathered.len() < GATHERED
+                && let Some(message) = next.take()
+            {
+                frame::put(&mut gathered, &message, self.limits.message)?;
+                (count, bytes) = (count + 1, bytes + message.len());
+                next = self.next();
+            }
+            let writing = stream.write_all(&gathered);
             timeout(self.limits.patience, writing).await.map_err(|_| Error::from(ErrorKind::TimedOut))??;
-            add(&self.counts.sent, 1);
-            add(&self.counts.sent_bytes, message.len());
-            next = self.from.try_recv().ok();
-            next.iter().for_each(|message| _ = self.bytes.fetch_sub(message.len(), Ordering::Relaxed));
+            add(&self.counts.sent, count);
+            add(&self.counts.sent_bytes, bytes);
         }
         timeout(self.limits.patience, stream.flush()).await.map_err(|_| Error::from(ErrorKind::TimedOut))?
+    }
+
+    /// The next message that waits, if one does.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let message = self.from.try_recv().ok()?;
+        self.bytes.fetch_sub(message.len(), Ordering::Relaxed);
+        Some(message)
     }
 }
 
