@@ -8,6 +8,7 @@
 //! [`links`] brings links to the holder of theirs, and [`steward`] shares out the time of an address among those that hold hosts
 //! there. [`plan`] says who answers for what when something is searched for. [`exclusion`] is what part of the web must be left
 //! alone, and who says so, [`registry`] the crawls there are and how far they came; what is said of both reaches all by [`epidemic`].
+//! [`pack`] gives memory back of slots that went to others.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod claim;
@@ -17,6 +18,7 @@ pub mod key;
 pub mod links;
 pub mod map;
 pub mod member;
+pub mod pack;
 pub mod peer;
 pub mod placement;
 pub mod plan;

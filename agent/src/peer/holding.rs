@@ -41,6 +41,11 @@ impl<K: Keys + Clone> Peer<K> {
             self.slots.synced(slot, seq);
         }
         self.tell_copies(replica::Input::Applied(ticket, seq));
+        if self.thinning.is_due(self.copies.all()) {
+            self.copies.repack();
+            self.slots.repack();
+            self.crawl.rights().claims.repack();
+        }
         if let Some(slot) = slot {
             self.place(slot);
         }

@@ -34,6 +34,7 @@ use anthill_crawler::time::Instant;
 use anthill_protocol::claim::Token;
 use anthill_protocol::key::Slot;
 use anthill_protocol::member::MemberError;
+use anthill_protocol::pack::Thinning;
 use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::{claim, exclusion, links, registry as crawls, replica, steward, view};
 use exclusions::Excluded;
@@ -120,6 +121,7 @@ pub struct Peer<K> {
     excluded: Excluded<K>,
     unwritten: Unwritten,
     slots: Slots,
+    thinning: Thinning,
     writes: BTreeMap<Ticket, Owner>,
     tickets: u64,
     /// Writes of copies under way, and their slots.
@@ -211,6 +213,7 @@ impl<K: Keys + Clone> Peer<K> {
             copies,
             links,
             slots,
+            thinning: Thinning::default(),
             begun: false,
             description,
             census,

@@ -16,7 +16,7 @@ pub(super) enum Part {
 }
 
 /// One slot.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct State {
     /// What copies were last told.
     pub part: Option<(Part, Token)>,
@@ -91,6 +91,11 @@ impl Slots {
 
     pub fn get(&self, slot: Slot) -> Option<&State> {
         self.map.get(&slot).map(Box::as_ref)
+    }
+
+    /// Gives back the memory of what was there for slots that others hold now: see [`anthill_protocol::pack`].
+    pub fn repack(&mut self) {
+        anthill_protocol::pack::repack(&mut self.map);
     }
 
     pub fn known(&self) -> Vec<Slot> {

@@ -29,7 +29,7 @@ pub(super) enum After {
 }
 
 /// One slot. There are thousands: what is seldom there is in a box.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub record: Record,
     /// The last write of the record that is not done yet.
@@ -79,7 +79,7 @@ pub(super) enum Wish {
 }
 
 /// The holder's side of a claim.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Lead {
     /// Majorities have it on disk.
     pub established: bool,
@@ -99,7 +99,7 @@ pub(super) struct Lead {
 }
 
 /// A candidate's side of a ballot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Attempt {
     pub ballot: Token,
     /// The own promise is on disk.
@@ -108,7 +108,7 @@ pub(super) struct Attempt {
 }
 
 /// What a member answered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Promised {
     pub grant: Signed<Grant>,
     pub position: Option<Position>,

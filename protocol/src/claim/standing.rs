@@ -35,6 +35,11 @@ impl<K: Keys> State<K> {
         Some((place.record.known()?, place.record.established))
     }
 
+    /// Gives back the memory of slots that others hold now: see [`crate::pack`].
+    pub fn repack(&mut self) {
+        crate::pack::repack(&mut self.places);
+    }
+
     /// Grows when what [`State::claim`] or [`State::route`] say of any slot may have changed.
     pub fn revision(&self) -> u64 {
         self.revision

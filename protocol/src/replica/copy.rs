@@ -11,7 +11,7 @@ use crate::time::Instant;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What part this peer has in a slot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Role {
     /// None known: a copy found at the start, or one that was let go of.
     None,
@@ -24,7 +24,7 @@ pub(super) enum Role {
 }
 
 /// What a holder knows of its slot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Held {
     pub claim: Claim,
     /// Caught up, and that is on disk.
@@ -46,7 +46,7 @@ pub(super) struct Held {
 }
 
 /// How far a member, or who is to become one, is with our changes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Follower {
     pub state: Following,
     /// Up to where it has our changes.
@@ -98,7 +98,7 @@ pub(super) enum Then {
 }
 
 /// Items and records to be written together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Write {
     pub items: Vec<Item>,
     pub bytes: u64,
@@ -108,7 +108,7 @@ pub(super) struct Write {
 }
 
 /// One slot's copy. There are thousands: what is seldom there is in a box.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Copy {
     pub role: Role,
     /// The highest token known.

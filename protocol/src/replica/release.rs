@@ -15,7 +15,7 @@ use crate::time::Instant;
 use std::collections::BTreeSet;
 
 /// How far letting go is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Release {
     pub claim: Claim,
     /// Whoever is here has all that this copy has; none before that is known.

@@ -47,7 +47,7 @@ pub(super) enum Stage {
 }
 
 /// One comparison.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub peer: PeerKey,
     pub id: u64,

@@ -199,6 +199,16 @@ impl<K: Keys> State<K> {
         })
     }
 
+    /// How many slots there are copies of here, whole or not.
+    pub fn all(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Gives back the memory of copies that are gone: see [`crate::pack`].
+    pub fn repack(&mut self) {
+        crate::pack::repack(&mut self.copies);
+    }
+
     /// How many slots there are whole copies of here. Looks at every slot.
     pub fn kept(&self) -> usize {
         self.copies.values().filter(|copy| copy.is_whole()).count()
