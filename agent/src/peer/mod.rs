@@ -121,6 +121,7 @@ pub struct Peer<K> {
     excluded: Excluded<K>,
     unwritten: Unwritten,
     slots: Slots,
+    /// When memory of slots that went to others is given back.
     thinning: Thinning,
     writes: BTreeMap<Ticket, Owner>,
     tickets: u64,
