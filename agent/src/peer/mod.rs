@@ -323,6 +323,11 @@ impl<K: Keys + Clone> Peer<K> {
         &self.seen
     }
 
+    /// The settled view that decides which part of the swarm goes on, if one is known.
+    pub fn electors(&self) -> Option<&view::Electors> {
+        self.view.electors()
+    }
+
     /// How many peers keep each slot.
     pub fn replicas(&self) -> usize {
         self.config.claim.replicas

@@ -112,6 +112,12 @@ fn running<'a>(view: &'a View<'_, Machine>) -> impl Iterator<Item = (NodeId, &'a
     view.running().filter(|(_, node)| !node.has_stopped())
 }
 
+/// Whether all that were ever in the swarm have left. Who had come and found none of them yet waits for somebody who knows it: an
+/// operator has to say who is the swarm then.
+fn everybody_left(view: &View<'_, Machine>) -> bool {
+    running(view).all(|(_, node)| node.peer().electors().is_none())
+}
+
 /// What must hold at all times.
 fn always(of: Swarm) -> [Box<dyn Check<Machine>>; 4] {
     [
