@@ -40,6 +40,9 @@ impl<K: Keys + Clone> Peer<K> {
         if let Some(slot) = slot {
             self.slots.synced(slot, seq);
         }
+        if let Some(slot) = self.deleting.remove(&ticket) {
+            self.slots.deleted(slot);
+        }
         self.tell_copies(replica::Input::Applied(ticket, seq));
         if self.thinning.is_due(self.copies.all()) {
             self.copies.repack();

@@ -127,6 +127,8 @@ pub struct Peer<K> {
     tickets: u64,
     /// Writes of copies under way, and their slots.
     applying: BTreeMap<replica::Ticket, (Slot, u32)>,
+    /// Deletions of copies under way.
+    deleting: BTreeMap<replica::Ticket, Slot>,
     /// Links offered to the crawl: their slot, how many were not of it, and how many were offered.
     offered: BTreeMap<u64, (Slot, u32, u64)>,
     /// Links of others that the crawl took, new ones or not.
@@ -223,6 +225,7 @@ impl<K: Keys + Clone> Peer<K> {
             writes: BTreeMap::new(),
             tickets: 0,
             applying: BTreeMap::new(),
+            deleting: BTreeMap::new(),
             offered: BTreeMap::new(),
             links_received: 0,
             commits: VecDeque::new(),
@@ -256,6 +259,7 @@ impl<K: Keys + Clone> Peer<K> {
             Input::Applied(ticket, seq, gained, untried) => self.applied(ticket, seq, gained, untried),
             Input::NotApplied(ticket) => {
                 self.applying.remove(&ticket);
+                self.deleting.remove(&ticket);
                 self.tell_copies(replica::Input::NotApplied(ticket));
             }
             Input::Read(id, answer) => self.tell_copies(replica::Input::Read(id, answer)),

@@ -114,4 +114,27 @@ impl Slots {
         state.synced = state.synced.max(seq);
         state.numbered = state.numbered.max(seq);
     }
+
+    /// A slot's copy was deleted: what comes to it next is its first change. Who waited for the last one of before would wait for ever.
+    pub fn deleted(&mut self, slot: Slot) {
+        let state = self.of(slot);
+        (state.numbered, state.synced) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_deleted_is_numbered_from_the_beginning() {
+        let slot = Slot::new(7).expect("a slot");
+        let mut slots = Slots::new(BTreeSet::new(), [(slot, 52)].into_iter(), std::iter::empty());
+        slots.synced(slot, 28);
+        assert_eq!((slots.of(slot).numbered, slots.of(slot).synced), (52, 52), "answers may come late");
+        slots.deleted(slot);
+        slots.synced(slot, 28);
+        slots.numbered(vec![(slot, 29)]);
+        assert_eq!((slots.of(slot).numbered, slots.of(slot).synced), (29, 28));
+    }
 }

@@ -193,6 +193,7 @@ impl<K: Keys + Clone> Peer<K> {
                     self.outbox.push(Effect::Apply { ticket, slot, items, record, urgent });
                 }
                 replica::Effect::Delete { ticket, slot } => {
+                    self.deleting.insert(ticket, slot);
                     self.outbox.push(Effect::Delete { ticket, slot });
                 }
                 replica::Effect::Read(id, read) => self.outbox.push(Effect::Read(id, read)),

@@ -109,6 +109,16 @@ fn what_a_loss_of_power_may_undo_is_shown_to_nobody() {
 }
 
 #[test]
+fn a_slot_that_comes_back_after_its_copy_was_deleted_is_numbered_anew() {
+    // Who had held a slot, had deleted its copy and got the slot again with fewer changes acknowledged links that brought nothing new
+    // only when as many changes were durable as there had been before: their sender had work for ever.
+    let options = Options { state: Some("catching up".to_owned()), ..Options::default() };
+    if let Some(violation) = run(&Swarm::Stormy, 9_000_752, &options).violation {
+        panic!("{violation}");
+    }
+}
+
+#[test]
 fn who_came_when_all_others_went_waits_for_the_operator() {
     // No bug, but a check that asked too much: all that had been in the swarm left before those that came could find one of them.
     let options = Options { state: Some("stopped".to_owned()), ..Options::default() };
