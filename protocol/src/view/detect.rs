@@ -24,7 +24,7 @@ const FIT: usize = 2;
 /// Probes of one member by all that heard of a doubt, a second.
 const DOUBTS_PER_S: u64 = 50;
 
-fn earlier(planned: Option<Instant>, at: Instant) -> Option<Instant> {
+pub(super) fn earlier(planned: Option<Instant>, at: Instant) -> Option<Instant> {
     Some(planned.map_or(at, |planned| planned.min(at)))
 }
 
@@ -226,7 +226,8 @@ impl<K: Keys> State<K> {
                 }
             }
         }
-        self.goodbyes_lapse().filter(|lapses| *lapses > now).for_each(at);
+        let survive = self.unknown.values().map(|since| *since + self.config.survivor_after);
+        self.goodbyes_lapse().chain(survive).filter(|at| *at > now).for_each(at);
         self.verdict_at = next;
         self.review = true;
         down.into_iter().for_each(|peer| self.declare_down(now, peer));

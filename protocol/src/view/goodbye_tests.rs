@@ -63,6 +63,23 @@ fn the_only_one_left_goes_on_two_minutes_after_a_goodbye_that_leaves_it_in_doubt
     assert!(bench.state.view().primary());
 }
 
+/// A loss of power took the record of the other, not that both may have settled (scenario `view`, seed 9002952): it was away since no time
+/// at all for ever.
+#[test]
+fn the_only_one_left_goes_on_two_minutes_after_it_forgot_the_other() {
+    let two = nearest_first(0..2);
+    let own = two[1];
+    let mut bench = Bench::start(own, true, BTreeMap::new(), START);
+    bench.run(s(5));
+    let mut disk = bench.disk;
+    disk.insert(StoredKey::Electors, Stored::Electors { last: Some(electors(&two)), attempts: Vec::new() });
+    let mut again = Bench::start(own, true, disk, bench.now);
+    again.run(config().survivor_after - s(1));
+    assert!(again.state.view().settled() && !again.state.view().primary());
+    again.run(s(1) + config().publish_after);
+    assert!(again.state.view().primary());
+}
+
 #[test]
 fn who_left_is_gone_at_once_and_comes_back_only_by_a_later_record() {
     let mut bench = Bench::start(0, true, BTreeMap::new(), START);

@@ -1,13 +1,14 @@
 //! Whether this peer knows as much as its neighbours, which view has settled, and what is published of both.
 
 use super::book::Tomb;
+use super::detect::earlier;
 use super::io::Effect;
 use super::primary::{Electors, Voter};
 use super::state::{Asked, State};
 use super::view::{Seen, Status};
 use crate::peer::{Keys, PeerKey};
 use crate::time::Instant;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,8 +70,24 @@ impl<K: Keys> State<K> {
                 }
                 // Gone: away for a day at least.
                 Some(_) => Voter::Away(self.config.gone_after),
-                None => Voter::Away(Duration::ZERO),
+                None => Voter::Away(self.unknown.get(peer).map_or(Duration::ZERO, |since| now.since(*since))),
             },
+        }
+    }
+
+    /// Takes note of electors that this peer knows nothing of: they are away, and a survivor of one has to find out some time.
+    fn look_for_unknown(&mut self, now: Instant) {
+        let is_known = |peer: &PeerKey| {
+            *peer == self.own.peer() || self.book.get(peer).is_some() || self.book.tomb(peer).is_some()
+        };
+        let unknown: BTreeSet<PeerKey> =
+            self.primary.electors().filter(|peer| !is_known(peer)).copied().collect();
+        self.unknown.retain(|peer, _| unknown.contains(peer));
+        for peer in unknown {
+            if let Entry::Vacant(new) = self.unknown.entry(peer) {
+                new.insert(now);
+                self.verdict_at = earlier(self.verdict_at, now + self.config.survivor_after);
+            }
         }
     }
 
@@ -80,6 +97,7 @@ impl<K: Keys> State<K> {
             return;
         }
         self.review = false;
+        self.look_for_unknown(now);
         if !self.settled && self.knows_as_much() {
             self.settled = true;
             self.own.settled();

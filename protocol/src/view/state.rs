@@ -85,6 +85,8 @@ pub struct State<K> {
     /// This process stood still for long: who has not answered since does not count as being in its component.
     pub(super) away_until: Option<Instant>,
     pub(super) verdict_at: Option<Instant>,
+    /// Electors of whom there is neither record nor goodbye, as after a loss of power, and since when.
+    pub(super) unknown: BTreeMap<PeerKey, Instant>,
     pub(super) revive_at: Instant,
     pub(super) session: Option<Session>,
     pub(super) compare_at: Instant,
@@ -169,6 +171,7 @@ impl<K: Keys> State<K> {
             fit_at: now,
             away_until: None,
             verdict_at: Some(lapses),
+            unknown: BTreeMap::new(),
             revive_at: now,
             session: None,
             compare_at: now,

@@ -65,6 +65,8 @@ fn what_was_wrong_once_stays_right() {
         (Setting::All, 915_605),
         // Nobody knew any more what those that had left were ready to settle on: the only one that did had lost its disk. No bug.
         (Setting::All, 3_105_973),
+        // A loss of power took the record of the only other elector, which left: it was away since no time at all for ever.
+        (Setting::All, 9_002_952),
         // Of the next three the bugs are not met any more by these seeds, since members look for others more often.
         // Who said goodbye counted its own vote on.
         (Setting::Seen, 2347),
