@@ -11,7 +11,7 @@ use crate::rights::{Alone, Right, Rights, Waiters};
 use anthill_crawler::exclusion::{self, Exclusions};
 use anthill_crawler::filter::{Budgets, Directories};
 use anthill_crawler::frontier::{
-    self, Dropped, Errand, Gate, HostView, Judgement, State, Waiting, Work, revisit,
+    self, Dropped, Errand, Gate, HostView, Judgement, PermitId, State, Waiting, Work, revisit,
 };
 use anthill_crawler::record::{CrawlId, QueueItem};
 use anthill_crawler::time::Instant;
@@ -80,6 +80,8 @@ pub struct Agent<R = Alone> {
     pub(crate) frontier: State,
     pub(crate) crawls: Crawls,
     ledger: Ledger,
+    /// How often slots had been opened when each permit was given that is out.
+    given: BTreeMap<PermitId, u64>,
     directories: Directories,
     exclusions: Arc<Exclusions>,
     rng: ChaCha8Rng,
@@ -153,6 +155,7 @@ impl<R: Rights> Agent<R> {
             frontier: State::new(config.frontier.clone(), frontier_rng),
             crawls: Crawls::of_swarm(),
             ledger: Ledger::default(),
+            given: BTreeMap::new(),
             directories: Directories::new(config.budgets.per_directory, rng.next_u64()),
             exclusions: Arc::default(),
             rng,
@@ -393,7 +396,11 @@ impl<R: Rights> Agent<R> {
                     outbox.push(Effect::LoadFront { host, level, after, limit, robots });
                 }
                 frontier::Effect::Resolve { host, name } => outbox.push(Effect::Resolve { host, name }),
-                frontier::Effect::Grant(grant) => outbox.push(Effect::Fetch(permit(grant))),
+                frontier::Effect::Grant(grant) => {
+                    let permit = permit(grant);
+                    self.given.insert(permit.id, self.rights.openings());
+                    outbox.push(Effect::Fetch(permit));
+                }
                 frontier::Effect::Drop { item, tries, reason } => self.dropped(&item, tries, reason, outbox),
                 frontier::Effect::Changed(host) => {
                     let mut commit = Commit::default();
@@ -480,8 +487,13 @@ impl<R: Rights> Agent<R> {
         about: About,
         outbox: &mut Vec<Effect>,
     ) {
+        let given = commit.permit.and_then(|permit| self.given.remove(&permit));
         if let Some((key, true, id)) = commit.done {
-            self.crawls.tried(id, key.host.slot());
+            let slot = key.host.slot();
+            // What was in flight when its slot was lost was counted anew if the slot came back meanwhile, or is done with since.
+            if given.is_none_or(|given| self.rights.opened(slot) <= given) {
+                self.crawls.tried(id, slot);
+            }
         }
         commit.entered = self.crawls.take_entered();
         commit.crawls.extend(crawl.and_then(|id| self.crawls.write_out(id)));

@@ -36,7 +36,9 @@ impl<K: Keys> State<K> {
                     let owners = view.owners(slot, self.config.replicas);
                     let set = place.record.known().map_or(&[][..], |mint| &mint.claim.set);
                     let lives = |peer: &PeerKey| *peer == self.me || view.is_live(peer);
+                    let from = place.lead.as_ref().and_then(|lead| lead.from.as_deref());
                     should != Some(self.me)
+                        || from.is_some_and(|(from, _)| !lives(from))
                         || !place.majority_lives(lives)
                         || set.len() != owners.as_slice().len()
                         || !set.iter().all(|peer| owners.contains(peer))

@@ -1,6 +1,6 @@
 //! One peer's side: what comes in goes to the part of the machine it is for; what goes out is gathered.
 
-use super::copy::{Copy, Following, Role};
+use super::copy::{Copy, Follower, Following, Role};
 use super::io::{Config, Debt, Effect, Fault, Input, Manifest, Read, ReadId, Reason, Ticket};
 use super::item::{Position, Record};
 use super::link::{Link, Rate};
@@ -182,8 +182,8 @@ impl<K: Keys> State<K> {
     pub fn is_level(&self, slot: Slot, live: impl Fn(&PeerKey) -> bool) -> bool {
         let Some(copy) = self.copies.get(&slot) else { return false };
         let Role::Holder(held) = &copy.role else { return false };
-        let level =
-            |peer: &PeerKey| held.followers.get(peer).is_some_and(|f| f.lifted && f.acked == copy.head);
+        let has_all = |f: &Follower| f.state == Following::Streaming && f.lifted && f.acked == copy.head;
+        let level = |peer: &PeerKey| held.followers.get(peer).is_some_and(|follower| has_all(follower));
         held.claim.set.iter().all(|peer| *peer == self.keys.own() || !live(peer) || level(peer))
     }
 
