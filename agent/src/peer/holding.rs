@@ -9,6 +9,7 @@ use anthill_protocol::claim::{self, Claim, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::{links, replica, steward};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::time::Duration;
 
@@ -21,12 +22,17 @@ impl<K: Keys + Clone> Peer<K> {
     /// Tells each part what the others found on disk: first claims how far copies are, as they go by that when they take up
     /// what was held.
     pub(super) fn resume_slots(&mut self) {
-        let slots = self.slots.known();
+        let slots = self.known_slots();
         slots.iter().for_each(|slot| self.place(*slot));
         for slot in slots {
             self.part(slot);
             self.reroute(slot);
         }
+    }
+
+    /// Slots of which a claim is known, and those that something else is known of.
+    pub(super) fn known_slots(&self) -> BTreeSet<Slot> {
+        self.slots.known().chain(self.claims().slots()).collect()
     }
 
     pub(super) fn applied(
@@ -45,6 +51,8 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.tell_copies(replica::Input::Applied(ticket, seq));
         if self.thinning.is_due(self.copies.all()) {
+            let copies = &self.copies;
+            self.slots.forget(|slot| copies.manifest(slot).is_none());
             self.copies.repack();
             self.slots.repack();
             self.crawl.rights().claims.repack();
@@ -65,18 +73,16 @@ impl<K: Keys + Clone> Peer<K> {
 
     /// Tells claims how far a copy is.
     pub(super) fn place(&mut self, slot: Slot) {
-        let position = self.copies.position(slot);
-        let state = self.slots.of(slot);
-        if let Some(position) = position.filter(|at| state.position != Some(*at)) {
-            state.position = Some(position);
+        let Some(position) = self.copies.position(slot) else { return };
+        if self.slots.of(slot).position.replace(position) != Some(position) {
             self.tell_claims(claim::Input::Position(slot, position));
         }
     }
 
     /// Tells copies what part this peer has in a slot that another holds.
     pub(super) fn part(&mut self, slot: Slot) {
-        let Some((mint, _)) = self.crawl.rights().claims.claim(slot) else { return };
-        let claim = mint.claim.clone();
+        let Some((mint, _)) = self.claims().claim(slot) else { return };
+        let claim = &mint.claim;
         if claim.holder == self.own {
             return;
         }
@@ -86,12 +92,15 @@ impl<K: Keys + Clone> Peer<K> {
             () if owners.contains(&self.own) && self.leaving.is_none() => Part::Learner,
             () => Part::Released,
         };
-        let state = self.slots.of(slot);
-        let nothing = part == Part::Released && state.part.is_none() && state.position.is_none();
-        if nothing || state.part == Some((part, claim.token)) {
+        let (before, position) =
+            self.slots.get(slot).map_or((None, None), |state| (state.part, state.position));
+        let nothing = part == Part::Released && before.is_none() && position.is_none();
+        if nothing || before == Some((part, claim.token)) {
             return;
         }
-        if state.part.replace((part, claim.token)).is_none() {
+        let claim = claim.clone();
+        self.slots.of(slot).part = Some((part, claim.token));
+        if before.is_none() {
             // An earlier process may have held it.
             self.outbox.push(Effect::CloseSlot(slot));
         }
@@ -107,6 +116,10 @@ impl<K: Keys + Clone> Peer<K> {
         let state = self.slots.of(slot);
         state.held = Some(token);
         (state.part, state.durable) = (None, 0);
+        // What was to be handed over by the token before is held by another now, and whoever was to have it may be gone.
+        if state.drain.is_some() {
+            self.resume(slot);
+        }
         self.reroute(slot);
         self.tell_copies(replica::Input::Holding(claim, from));
         if self.serves(slot) {

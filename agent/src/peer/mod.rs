@@ -167,9 +167,8 @@ impl<K: Keys + Clone> Peer<K> {
         let chacha = ChaCha8Rng::from_seed;
         let own = keys.own();
         let heads = start.copies.iter().map(|(record, head)| (record.slot, *head));
-        let claimed = start.claims.iter().map(|(slot, _)| *slot);
         let logged = start.links.iter().map(|stored| stored.slot).collect();
-        let slots = Slots::new(logged, heads, claimed);
+        let slots = Slots::new(logged, heads);
         let description = start.description;
         let first = view::Start {
             description: description.clone(),

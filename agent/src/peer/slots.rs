@@ -46,6 +46,17 @@ pub(super) struct State {
     pub leased: Option<(Token, Instant)>,
 }
 
+impl State {
+    /// Whether nothing goes on here, and nothing was told that would have to be told otherwise.
+    fn is_idle(&self) -> bool {
+        let has_part = self.part.is_some_and(|(part, _)| part != Part::Released) || self.held.is_some();
+        let changes = self.numbered > 0 || self.synced > 0;
+        let works = self.loading || self.unread > 0 || self.flights > 0 || self.drain.is_some();
+        let told = self.route.is_some() || self.leased.is_some() || !self.learners.is_empty();
+        !(has_part || changes || works || told)
+    }
+}
+
 /// A slot that is being handed over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Drain {
@@ -73,15 +84,10 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// As a disk has it: slots whose links wait here, the last change of each copy, and slots of which a claim is known.
-    pub fn new(
-        interest: BTreeSet<Slot>,
-        heads: impl Iterator<Item = (Slot, u64)>,
-        claimed: impl Iterator<Item = Slot>,
-    ) -> Slots {
+    /// As a disk has it: slots whose links wait here, and the last change of each copy.
+    pub fn new(interest: BTreeSet<Slot>, heads: impl Iterator<Item = (Slot, u64)>) -> Slots {
         let mut slots = Slots { interest, ..Slots::default() };
         heads.for_each(|(slot, head)| slots.synced(slot, head));
-        claimed.for_each(|slot| _ = slots.of(slot));
         slots
     }
 
@@ -98,8 +104,13 @@ impl Slots {
         anthill_protocol::pack::repack(&mut self.map);
     }
 
-    pub fn known(&self) -> Vec<Slot> {
-        self.map.keys().copied().collect()
+    pub fn known(&self) -> impl Iterator<Item = Slot> {
+        self.map.keys().copied()
+    }
+
+    /// Forgets those that are `gone`, with which this peer has nothing to do any more: as if it never had.
+    pub fn forget(&mut self, gone: impl Fn(Slot) -> bool) {
+        self.map.retain(|slot, state| !(state.is_idle() && gone(*slot)));
     }
 
     pub fn numbered(&mut self, changes: Vec<(Slot, u64)>) {
@@ -129,12 +140,29 @@ mod tests {
     #[test]
     fn what_is_deleted_is_numbered_from_the_beginning() {
         let slot = Slot::new(7).expect("a slot");
-        let mut slots = Slots::new(BTreeSet::new(), [(slot, 52)].into_iter(), std::iter::empty());
+        let mut slots = Slots::new(BTreeSet::new(), [(slot, 52)].into_iter());
         slots.synced(slot, 28);
         assert_eq!((slots.of(slot).numbered, slots.of(slot).synced), (52, 52), "answers may come late");
         slots.deleted(slot);
+        assert_eq!((slots.of(slot).numbered, slots.of(slot).synced), (0, 0));
         slots.synced(slot, 28);
         slots.numbered(vec![(slot, 29)]);
         assert_eq!((slots.of(slot).numbered, slots.of(slot).synced), (29, 28));
+    }
+
+    #[test]
+    fn what_this_peer_has_no_part_in_is_forgotten_when_its_copy_is_gone() {
+        let [released, kept, with_copy] = [1, 2, 3].map(|n| Slot::new(n).expect("a slot"));
+        let token = Token { counter: 3, minter: PeerKey([1; 32]) };
+        let mut slots = Slots::new(BTreeSet::new(), [(released, 5), (kept, 5), (with_copy, 5)].into_iter());
+        for (slot, part) in [(released, Part::Released), (kept, Part::Member), (with_copy, Part::Released)] {
+            slots.of(slot).part = Some((part, token));
+        }
+        slots.forget(|slot| slot != with_copy);
+        assert_eq!(slots.known().count(), 3, "it was not deleted yet");
+        slots.deleted(released);
+        slots.deleted(with_copy);
+        slots.forget(|slot| slot != with_copy);
+        assert_eq!(slots.known().collect::<Vec<_>>(), [kept, with_copy]);
     }
 }

@@ -127,7 +127,7 @@ impl<K: Keys + Clone> Peer<K> {
         self.seen = self.view.view();
         self.tell_claims(claim::Input::View(self.seen.clone()));
         self.tell_copies(replica::Input::View(self.seen.clone()));
-        for slot in self.slots.known() {
+        for slot in self.known_slots() {
             self.part(slot);
         }
         for slot in self.slots.interest.clone() {

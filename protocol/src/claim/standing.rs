@@ -35,6 +35,11 @@ impl<K: Keys> State<K> {
         Some((place.record.known()?, place.record.established))
     }
 
+    /// Slots that something is known of.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.places.keys().copied()
+    }
+
     /// Gives back the memory of slots that others hold now: see [`crate::pack`].
     pub fn repack(&mut self) {
         crate::pack::repack(&mut self.places);

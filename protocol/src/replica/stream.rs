@@ -95,7 +95,11 @@ impl<K: Keys> State<K> {
                 (follower.state, follower.tries) = (Following::Streaming, 0);
                 (follower.acked, follower.sent, follower.lifted, follower.told) = (0, 0, false, false);
             }
-            _ => follower.state = Following::Fetching,
+            // What it had of ours is gone, if it had anything: its disk was lost, or its copy deleted.
+            _ => {
+                follower.state = Following::Fetching;
+                (follower.acked, follower.lifted, follower.told, follower.whole) = (0, false, false, false);
+            }
         }
         let fetching = follower.state == Following::Fetching;
         if let Some(held) = self.copies.get_mut(&slot).and_then(|copy| copy.holder()) {
@@ -183,7 +187,7 @@ impl<K: Keys> State<K> {
         let at = |f: &Follower| f.state == Following::Streaming && f.sent == after;
         let there: Vec<PeerKey> = held.followers.iter().filter(|(_, f)| at(f)).map(|(p, _)| *p).collect();
         match answer {
-            Answer::Changes { items, upto } if upto > after => {
+            Answer::Changes { mut items, upto } if upto > after => {
                 let lifts = upto >= base;
                 for (nth, peer) in there.iter().enumerate() {
                     if let Some(held) = self.copies.get_mut(&slot).and_then(|copy| copy.holder())
@@ -191,8 +195,9 @@ impl<K: Keys> State<K> {
                     {
                         follower.told |= lifts;
                     }
-                    let items = if nth + 1 == there.len() { &items } else { &items.clone() };
-                    let (counter, items) = (token.counter, items.clone());
+                    let is_last = nth + 1 == there.len();
+                    let items = if is_last { std::mem::take(&mut items) } else { items.clone() };
+                    let counter = token.counter;
                     let part = Part::Append { slot, counter, log, after, upto, lifts, items };
                     self.send_changes(slot, *peer, part, upto);
                 }
