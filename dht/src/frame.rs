@@ -5,6 +5,8 @@ use std::io::{Error, ErrorKind, Result};
 
 /// Bytes before each frame.
 const HEAD: usize = 4;
+/// Room that is made for the first part of a frame; then as much again as has come.
+const STEP: usize = 64 << 10;
 
 /// Appends a frame to what is to be written.
 ///
@@ -43,12 +45,15 @@ pub async fn read(stream: &mut (impl AsyncRead + Unpin), most: usize) -> Result<
         return Err(Error::new(ErrorKind::InvalidData, why));
     }
     // What is claimed is believed as it comes: who says a megabyte and sends nothing costs little.
-    let mut bytes = Vec::with_capacity(length.min(64 << 10));
-    stream.take(length as u64).read_to_end(&mut bytes).await?;
-    match bytes.len() == length {
-        true => Ok(Some(bytes)),
-        false => Err(ErrorKind::UnexpectedEof.into()),
+    let mut bytes = Vec::new();
+    while bytes.len() < length {
+        let got = bytes.len();
+        let more = (length - got).min(got.max(STEP));
+        bytes.reserve_exact(more);
+        bytes.resize(got + more, 0);
+        stream.read_exact(&mut bytes[got..]).await?;
     }
+    Ok(Some(bytes))
 }
 
 #[cfg(test)]
@@ -80,6 +85,16 @@ mod tests {
         assert_eq!((error.kind(), out.len()), (ErrorKind::InvalidInput, 0));
         assert_eq!(read_all(&[0, 0, 0, 9, 1, 2, 3], 8), (vec![], Some(ErrorKind::InvalidData)));
         assert_eq!(read_all(&[0xff; 4], usize::MAX), (vec![], Some(ErrorKind::UnexpectedEof)));
+    }
+
+    #[test]
+    fn large_frames_are_read_in_steps() {
+        let frame: Vec<u8> = (0..3 * STEP + 5).map(|n| n as u8).collect();
+        let mut bytes = Vec::new();
+        put(&mut bytes, &frame, frame.len()).expect("not too large");
+        assert_eq!(read_all(&bytes, frame.len()), (vec![frame.clone()], None));
+        bytes.pop();
+        assert_eq!(read_all(&bytes, frame.len()), (vec![], Some(ErrorKind::UnexpectedEof)));
     }
 
     proptest! {

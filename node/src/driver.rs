@@ -36,11 +36,15 @@ const ACTED: usize = 4_096;
 /// Longest sleep: the agent is told the time at least so often, and rates are sampled.
 const TICK: Duration = Duration::from_millis(500);
 
-/// With so many requests in flight a turn is begun at most each [`PACE`]: what comes meanwhile shares it. Waking costs as much as what it
-/// is for.
+/// With so many requests in flight a turn begins so long after the one before, at least and at most: what comes meanwhile shares it.
+/// Waking costs as much as what it is for.
 const BUSY: usize = 8;
 /// See [`BUSY`].
-const PACE: Duration = Duration::from_millis(1);
+const PACE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(4));
+/// After a turn with fewer messages the next waits twice as long, after one with more half as long.
+const TURN: (usize, usize) = (4, 16);
+/// How long each waits while the index sets the pace of the crawl, and nobody waits for a permit.
+const SLOWED: Duration = Duration::from_millis(5);
 
 /// Wait before permits that could not be written down are tried again.
 const LOG_AGAIN: Duration = Duration::from_secs(1);
@@ -119,6 +123,15 @@ pub struct Wiring {
     pub store: Arc<Store>,
     /// What everybody may look at.
     pub shared: Arc<Shared>,
+}
+
+/// The pace after a turn with so many messages.
+fn after(pace: Duration, count: usize) -> Duration {
+    match count {
+        few if few < TURN.0 => (pace * 2).min(PACE.1),
+        many if many > TURN.1 => (pace / 2).max(PACE.0),
+        _ => pace,
+    }
 }
 
 /// The driver's state.
@@ -200,19 +213,19 @@ impl Driver {
     pub fn run(mut self) {
         let mut outbox = Vec::new();
         let mut sampled = std::time::Instant::now();
-        let mut turned = sampled;
+        let (mut turned, mut pace) = (sampled, PACE.0);
         while !self.shared.ending.load(Ordering::Relaxed) {
-            if self.mind.crawl().counts().in_flight >= BUSY
-                && let Some(rest) = PACE.checked_sub(turned.elapsed())
-            {
+            if let Some(rest) = self.pace(pace).and_then(|pace| pace.checked_sub(turned.elapsed())) {
                 std::thread::sleep(rest);
             }
+            let mut count = 0;
             let wait = self.mind.deadline().map_or(TICK, |at| at.since(self.clock.now()).min(TICK));
             match self.inbox.recv_timeout(wait) {
                 Ok(first) => {
                     for message in
                         std::iter::once(first).chain(self.inbox.try_iter().take(BATCH).collect::<Vec<_>>())
                     {
+                        count += 1;
                         if self.take(message, &mut outbox).is_break() {
                             return;
                         }
@@ -224,7 +237,7 @@ impl Driver {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            turned = std::time::Instant::now();
+            (turned, pace) = (std::time::Instant::now(), after(pace, count));
             if self.mind.deadline().is_some_and(|at| at <= self.clock.now()) {
                 self.mind.handle(self.clock.now(), peer::Input::Tick, &mut outbox);
             }
@@ -236,6 +249,12 @@ impl Driver {
                 sampled = std::time::Instant::now();
             }
         }
+    }
+
+    /// From one turn to the next at least, if there is much to do.
+    fn pace(&self, busy: Duration) -> Option<Duration> {
+        let slowed = self.pauses.contains_key(&PauseSource::Pace).then_some(SLOWED);
+        slowed.or_else(|| (self.mind.crawl().counts().in_flight >= BUSY).then_some(busy))
     }
 
     fn take(&mut self, message: ToDriver, outbox: &mut Vec<peer::Effect>) -> std::ops::ControlFlow<()> {

@@ -423,6 +423,7 @@ fn open_index(
         quiet_at: Instant::now(),
         pending: 0,
         refreshed: 0,
+        refreshed_upto: 0,
         changed: Instant::now(),
         impure: true,
         since: Instant::now(),

@@ -7,6 +7,9 @@
 use bincode::config;
 use serde::{Serialize, de::DeserializeOwned};
 
+/// Room that is made for a value: most need no more.
+const SMALL: usize = 128;
+
 /// A stored value or message part: what version its body has and how large decoding it may get.
 pub trait Versioned: Serialize + DeserializeOwned {
     /// Version written. A reader refuses what is newer and may understand what is older.
@@ -47,9 +50,21 @@ fn older(found: u8, known: u8) -> &'static str {
 /// # Panics
 /// Never for the types of this workspace: bincode fails only on unsized sequences and foreign errors.
 pub fn encode<T: Versioned>(value: &T) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(SMALL);
     encode_into(value, &mut bytes);
     bytes
+}
+
+/// BLAKE3 of the bytes of a value ([`encode`]), which are never there as a whole.
+///
+/// # Panics
+/// As [`encode`].
+pub fn hash<T: Versioned>(value: &T) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[T::VERSION]);
+    bincode::serde::encode_into_std_write(value, &mut hasher, config::standard())
+        .expect("hashing cannot fail");
+    hasher.finalize()
 }
 
 /// Appends the bytes of a value, version first: for buffers that are used again.
@@ -162,6 +177,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read(text in ".*", numbers: Vec<u64>, maybe: Option<[u8; 4]>) {
             let sample = Sample { text, numbers, maybe };
+            prop_assert_eq!(hash(&sample), blake3::hash(&encode(&sample)));
             prop_assert_eq!(decode::<Sample>(&encode(&sample)), Ok(sample));
         }
 

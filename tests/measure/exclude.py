@@ -27,7 +27,7 @@ say("the moderator excludes", host, "found before", totals, moderator.post("excl
 hidden = {}
 while len(hidden) < 4 and time.time() - said < 60:
     for peer in swarm.living():
-        if peer.number not in hidden and peer.search(f"host:{host}", 1)["total"] == 0:
+        if peer.number not in hidden and not peer.search(f"host:{host}", 10)["hits"]:
             hidden[peer.number] = time.time() - said
 say("hidden at", {number: f"{after:.2f} s" for number, after in hidden.items()})
 page = next(page for page in web.truth["pages"] if urllib.parse.urlsplit(page).hostname == host)

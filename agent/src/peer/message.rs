@@ -1,6 +1,6 @@
 //! What peers of a swarm say to each other: a byte that names the protocol, then its message.
 
-use anthill_protocol::wire::WireError;
+use anthill_protocol::wire::{Versioned, WireError, encode_into};
 use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
 
 /// A message of one of the protocols.
@@ -33,19 +33,29 @@ pub enum MessageError {
     Wire(#[from] WireError),
 }
 
+/// Room for a message that is of no great size.
+const SMALL: usize = 256;
+
+/// A message behind the number of its protocol; it has about so many bytes.
+fn put<T: Versioned>(protocol: u8, message: &T, about: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 + about);
+    bytes.push(protocol);
+    encode_into(message, &mut bytes);
+    bytes
+}
+
 impl Message {
     /// The bytes that travel.
     pub fn encode(&self) -> Vec<u8> {
-        let (protocol, bytes) = match self {
-            Message::View(message) => (1, message.encode()),
-            Message::Claim(message) => (2, message.encode()),
-            Message::Replica(message) => (3, message.encode()),
-            Message::Links(message) => (4, message.encode()),
-            Message::Steward(message) => (5, message.encode()),
-            Message::Registry(message) => (6, message.encode()),
-            Message::Exclusion(message) => (7, message.encode()),
-        };
-        [&[protocol], bytes.as_slice()].concat()
+        match self {
+            Message::View(message) => put(1, message, SMALL),
+            Message::Claim(message) => put(2, message, SMALL),
+            Message::Replica(message) => put(3, message, message.size()),
+            Message::Links(message) => put(4, message, SMALL),
+            Message::Steward(message) => put(5, message, SMALL),
+            Message::Registry(message) => put(6, message, SMALL),
+            Message::Exclusion(message) => put(7, message, SMALL),
+        }
     }
 
     /// The message in bytes that may be hostile; each protocol bounds its own.

@@ -166,8 +166,13 @@ impl Writer {
         let of = |key: &QueueKey| (key.host, key.level, block::block_of(key.seq));
         for done in draft.done.chunk_by(|a, b| of(a) == of(b)) {
             let Some((host, level, number)) = done.first().map(of) else { continue };
+            // There is none where the slot was closed meanwhile.
             let Some(mut marks) = store.marks(&host, level, number)? else { continue };
+            let before = marks.done.count_ones();
             marks.done |= done.iter().fold(0, |bits, key| bits | block::mark_of(key.seq));
+            let fewer =
+                Sums { queued: i64::from(before) - i64::from(marks.done.count_ones()), ..Sums::default() };
+            self.slots.tally(host.slot(), &fewer, &mut self.totals);
             let key = key::block(&host, level, number);
             if marks.complete() {
                 draft.batch.delete_cf(cf, key);

@@ -9,6 +9,7 @@ use anthill_protocol::key::Slot;
 use anthill_protocol::replica::{Answer, Bits, Buckets, Entry, Item, ItemKey, Read};
 use anthill_protocol::wire::decode;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Items told at once, at most.
 const MAX_ITEMS: usize = anthill_protocol::replica::message::MAX_ITEMS;
@@ -20,14 +21,9 @@ impl Writer {
     /// As all that reads.
     pub fn read(&mut self, what: Read, synced: u64) -> Result<Answer> {
         self.itemize_for(what.slot())?;
-        let store = &self.store;
+        let store = Arc::clone(&self.store);
         match what {
-            Read::Changes { slot, after, limit } => {
-                if after < self.slots.get(slot).trimmed {
-                    return Ok(Answer::Trimmed);
-                }
-                store.changes_of(slot, after, limit, synced)
-            }
+            Read::Changes { slot, after, limit } => self.read_changes(slot, (after, synced), limit),
             Read::Digest(slot) => {
                 let (mut buckets, mut documents) = (Buckets::default(), 0);
                 for entry in store.items_of(slot, None, None) {
@@ -82,6 +78,20 @@ impl Writer {
                 Ok(Answer::Items { items, looked_up, more: looked_up < keys.len() })
             }
         }
+    }
+}
+
+impl Writer {
+    /// What changed of a slot after a number and up to another: mostly what was written within the last second.
+    fn read_changes(&mut self, slot: Slot, (after, synced): (u64, u64), limit: usize) -> Result<Answer> {
+        if after < self.slots.get(slot).trimmed {
+            return Ok(Answer::Trimmed);
+        }
+        if let Some((items, upto)) = self.changes.take(slot, after, synced, (limit, MAX_ITEMS)) {
+            return Ok(Answer::Changes { items, upto });
+        }
+        self.changes.follow(slot);
+        self.store.changes_of(slot, after, limit, synced)
     }
 }
 

@@ -7,12 +7,14 @@ use anthill_crawler::record::{CrawlId, QueueEntry};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, Slot, UrlId};
 use anthill_protocol::replica::{Digest, Item, ItemKey, MAX_VALUE};
-use anthill_protocol::wire::{Versioned, encode};
+use anthill_protocol::wire::{Versioned, encode_into};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 /// Bytes of an item's value for its state and what is around it: a URL of 8 KiB is the largest part.
 const AROUND: usize = 16 << 10;
+/// The same of most.
+const AROUND_MOST: usize = 256;
 /// Content that an item may carry; what is larger is not copied.
 pub const MAX_CONTENT: usize = MAX_VALUE - AROUND;
 
@@ -172,7 +174,9 @@ impl Versioned for Value {
 impl Value {
     /// It as an item.
     pub fn item(&self, key: &ItemKey) -> Item {
-        let value = encode(self);
+        let mut value =
+            Vec::with_capacity(AROUND_MOST + self.content.as_ref().map_or(0, |content| content.len()));
+        encode_into(self, &mut value);
         Item { key: key.clone(), digest: Digest::of(&value), value }
     }
 }

@@ -160,10 +160,24 @@ impl Writer {
                 tracing::warn!(?key, "too large to be copied to other peers");
                 continue;
             };
-            let state = edit.state.or_else(|| before.as_ref().and_then(|kept| kept.state.clone()));
+            let was = before.as_ref().and_then(|kept| kept.state.as_ref());
+            let untried = was.and_then(State::untried);
+            let state = edit.state.or_else(|| was.cloned());
+            if let Some(crawl) = untried
+                && state.as_ref().and_then(State::untried) != untried
+            {
+                self.count_untried(key.slot(), crawl, -1, draft);
+            }
             let version = before.map_or(1, |kept| kept.version.saturating_add(1));
             let value = Value { version, state, content };
-            let digest = Digest::of(&encode(&value));
+            let digest = if self.changes.follows(key.slot()) {
+                let item = value.item(&key);
+                let digest = item.digest;
+                draft.changes.entry(key.slot()).or_default().push(item);
+                digest
+            } else {
+                Digest::of_encoded(&value)
+            };
             let kept = Kept { version, digest, state: value.state };
             draft.batch.put_cf(store.cf(Family::Items), key.bytes(), encode(&kept));
             changed.push(key);
@@ -270,7 +284,7 @@ impl Making<'_> {
             return Ok(());
         }
         let value = Value { version: 1, state, content: content.map(ByteBuf::from) };
-        let kept = Kept { version: 1, digest: Digest::of(&encode(&value)), state: value.state };
+        let kept = Kept { version: 1, digest: Digest::of_encoded(&value), state: value.state };
         self.batch.put_cf(self.store.cf(Family::Items), item_key(kind, key).bytes(), encode(&kept));
         *self.slots.entry(slot_of(key)).or_default() += 1;
         self.count += 1;

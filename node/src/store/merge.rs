@@ -88,7 +88,7 @@ impl Writer {
             let before = match merged.get(&item.key) {
                 Some(earlier) => Some(Kept {
                     version: earlier.value.version,
-                    digest: Digest::of(&encode(&earlier.value)),
+                    digest: Digest::of_encoded(&earlier.value),
                     state: earlier.value.state.clone(),
                 }),
                 None => self.store.kept(&item.key)?,
@@ -96,7 +96,7 @@ impl Writer {
             let greater = match &before {
                 None => true,
                 Some(kept) if kept.version != value.version => kept.version < value.version,
-                Some(kept) if kept.digest == Digest::of(&encode(&value)) => false,
+                Some(kept) if kept.digest == Digest::of_encoded(&value) => false,
                 Some(kept) => {
                     let earlier = merged.get(&item.key).map(|earlier| encode(&earlier.value));
                     let ours = match earlier {
@@ -129,7 +129,7 @@ impl Writer {
         let slot = one.key.slot();
         let kept = Kept {
             version: one.value.version,
-            digest: Digest::of(&encode(&one.value)),
+            digest: Digest::of_encoded(&one.value),
             state: one.value.state.clone(),
         };
         draft.batch.put_cf(store.cf(Family::Items), one.key.bytes(), encode(&kept));
@@ -183,7 +183,7 @@ impl Writer {
         self.slots.tally(slot, &by, &mut self.totals);
         if has {
             let sequence = self.change(Change::Put(id), draft);
-            draft.index.push(IndexOp::Read { sequence, id });
+            draft.index.push(IndexOp::Read { sequence, id, fresh: !had });
         } else if had {
             let sequence = self.change(Change::Remove(id), draft);
             draft.index.push(IndexOp::Remove { sequence, id });
@@ -207,6 +207,7 @@ impl Writer {
     pub fn delete_slot(&mut self, slot: Slot) -> Result<Written> {
         self.itemize_for(slot)?;
         self.close_slots(&[slot])?;
+        self.changes.forget(slot);
         let store = Arc::clone(&self.store);
         let (_, written) = self.attempt(|writer, draft| {
             for entry in store.items_of(slot, Some(Kind::Document), None) {

@@ -305,6 +305,55 @@ fn a_slot_that_is_served_no_more_keeps_its_content_and_can_be_served_again() {
     }
 }
 
+fn key(peer: &Peer, n: u32) -> QueueKey {
+    let (items, _) = peer.store.front(host(), 2, 0, 10).unwrap();
+    items.iter().find(|item| item.entry.url == url(n)).expect("it waits").key
+}
+
+/// How many wait in the slot, and how many of those were never tried.
+fn counted(peer: &Peer) -> (i64, i64) {
+    let sums = peer.writer.slot(slot()).sums;
+    (sums.queued, sums.untried)
+}
+
+#[test]
+fn what_was_asked_for_when_its_slot_went_is_counted_once_whenever_it_comes() {
+    // While the slot is closed.
+    let mut one = holder(true);
+    let asked = key(&one, 0);
+    one.writer.close_slots(&[slot()]).unwrap();
+    fetch(&mut one, 0, asked);
+    assert_eq!(counted(&one), (0, 2));
+    let opened = open(&mut one);
+    assert_eq!((opened.hosts.len(), opened.untried), (1, vec![(CrawlId(1), slot(), 2)]));
+    assert_eq!((waiting(&mut one), counted(&one)), ([2, 4].map(url).to_vec(), (2, 2)));
+    // When it is open again, and another has not fetched it meanwhile: it is fetched again.
+    let asked = key(&one, 2);
+    one.writer.close_slots(&[slot()]).unwrap();
+    open(&mut one);
+    fetch(&mut one, 2, asked);
+    assert_eq!((waiting(&mut one), counted(&one)), ([2, 4].map(url).to_vec(), (2, 1)));
+    let again = key(&one, 2);
+    fetch(&mut one, 2, again);
+    assert_eq!((waiting(&mut one), counted(&one)), (vec![url(4)], (1, 1)));
+    assert_eq!(one.writer.totals().untried, 1);
+    // When it is open again, and another has.
+    let asked = key(&one, 4);
+    let mut other = peer(true);
+    let all = everything(&mut one);
+    merge(&mut other, &all);
+    one.writer.close_slots(&[slot()]).unwrap();
+    open(&mut other);
+    let there = key(&other, 4);
+    fetch(&mut other, 4, there);
+    let all = everything(&mut other);
+    merge(&mut one, &all);
+    open(&mut one);
+    fetch(&mut one, 4, asked);
+    assert_eq!((waiting(&mut one), counted(&one)), (Vec::new(), (0, 0)));
+    assert_eq!((one.writer.totals().untried, one.writer.totals().queued), (0, 0));
+}
+
 #[test]
 fn where_nobody_has_copies_changes_are_numbered_and_items_made_when_somebody_wants_one() {
     let mut one = among(Some(false));

@@ -5,6 +5,7 @@
 
 mod admit;
 pub mod block;
+mod changes;
 mod copy;
 mod error;
 pub mod family;

@@ -141,6 +141,7 @@ impl Writer {
             }
             Ok(())
         })?;
+        slots.iter().for_each(|slot| self.changes.forget(*slot));
         // What was admitted here lately is another's to know.
         self.recent_urls.clear();
         Ok(())

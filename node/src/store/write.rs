@@ -1,6 +1,7 @@
 //! The one writer: commits become one atomic batch, counters included.
 
 use super::admit::Arrival;
+use super::changes::Changes;
 use super::family::Family;
 use super::item::{Kind, Sums, slot_of};
 use super::itemize::Edits;
@@ -16,6 +17,7 @@ use anthill_crawler::map::{Map, Set};
 use anthill_crawler::record::{CrawlId, QueueKey, UrlRecord, UrlState};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{SiteId, Slot, UrlId};
+use anthill_protocol::replica::Item;
 use anthill_protocol::wire::encode;
 use rocksdb::WriteBatch;
 use std::collections::{BTreeMap, VecDeque};
@@ -89,6 +91,8 @@ pub enum IndexOp {
         sequence: u64,
         /// Its key.
         id: UrlId,
+        /// Whether no older version can be there.
+        fresh: bool,
     },
 }
 
@@ -139,6 +143,7 @@ pub struct Writer {
     pub(super) itemized: bool,
     pub(super) by_itemizing: Vec<(Slot, u64)>,
     pub(super) outbox: Outbox,
+    pub(super) changes: Changes,
 }
 
 /// What is gathered while a batch is built.
@@ -156,6 +161,8 @@ pub(super) struct Draft<'a> {
     pub(super) urls: Vec<u128>,
     /// What changed of items.
     pub(super) edits: Edits,
+    /// Those that are kept to be told, by their slots.
+    pub(super) changes: BTreeMap<Slot, Vec<Item>>,
     links: Vec<u64>,
     pub(super) index: Vec<IndexOp>,
     pub(super) logged: Vec<(Slot, u64, u64)>,
@@ -225,6 +232,7 @@ impl Writer {
             itemized,
             by_itemizing: Vec::new(),
             outbox: Outbox::load(&store)?,
+            changes: Changes::default(),
             store,
             sieve,
             totals,
@@ -336,6 +344,9 @@ impl Writer {
         if !self.itemized {
             self.sieve.admitted(&self.store, &draft.urls);
         }
+        for (slot, items) in draft.changes {
+            self.changes.add(slot, self.slots.get(slot).head, items);
+        }
         for link in draft.links {
             self.recent_links.insert(link);
         }
@@ -387,9 +398,9 @@ impl Writer {
         }
         if let Some((key, untried, crawl)) = commit.done {
             draft.done.push(key);
-            let one = Sums { queued: -1, ..Sums::default() };
-            self.slots.tally(key.host.slot(), &one, &mut self.totals);
-            if untried {
+            self.slots.grow(key.host.slot());
+            // Where there are items they tell whether it is done with already: its slot may have been another's meanwhile.
+            if untried && !self.itemized {
                 self.count_untried(key.host.slot(), crawl, -1, draft);
             }
             self.edit_done(key, crawl, commit, draft)?;

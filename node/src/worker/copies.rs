@@ -21,8 +21,9 @@ use std::time::Duration;
 const MERGED: usize = 4 << 20;
 /// What is promised waits for the disk at most so long: what comes meanwhile shares the sync.
 const GATHER: Duration = Duration::from_millis(10);
-/// Changes of copies wait so long: other peers do not get them before.
-const CHANGES: Duration = Duration::from_millis(100);
+/// Changes of copies wait so long: other peers do not get them before. Each sync is a message about each slot that changed, to each of
+/// its keepers, and its acknowledgement.
+const CHANGES: Duration = Duration::from_millis(250);
 
 /// What is wanted. Each with an answer has exactly one, synced where that is promised.
 pub enum Work {
@@ -117,6 +118,11 @@ impl Unsynced {
     /// Nothing waits; slots are synced up to here.
     pub fn new(heads: impl Iterator<Item = (Slot, u64)>) -> Unsynced {
         Unsynced { synced: heads.collect(), ..Unsynced::default() }
+    }
+
+    /// Whether something does.
+    pub(super) fn waits(&self) -> bool {
+        !(self.answers.is_empty() && self.patient.is_empty() && self.heads.is_empty())
     }
 
     /// How long the log may stay unsynced.
@@ -231,21 +237,7 @@ impl WriteThread {
                     self.tell(Input::NotApplied(ticket));
                 }
             },
-            Work::Read(id, what) => {
-                let slot = what.slot();
-                let synced = self.unsynced.synced.get(&slot).copied().unwrap_or(0);
-                let answer = self.writer.read(what, synced).unwrap_or_else(|error| {
-                    tracing::error!(%error, "a copy could not be read");
-                    Answer::Failed
-                });
-                self.tell_numbers(Vec::new(), Vec::new());
-                // Nobody is shown what a loss of power may undo.
-                if self.unsynced.heads.contains_key(&slot) {
-                    self.unsynced.answers.push((Input::Read(id, answer), Input::Read(id, Answer::Failed)));
-                } else {
-                    self.tell(Input::Read(id, answer));
-                }
-            }
+            Work::Read(id, what) => self.read(id, what),
             Work::ReadLinks { slot, after, limit_bytes } => {
                 let store = std::sync::Arc::clone(&self.store);
                 let read = self.persistently(|_| store.read_links(slot, after, limit_bytes));
@@ -267,6 +259,23 @@ impl WriteThread {
             Work::LinksSent(slot, fingerprints) => self.writer.links_sent(slot, &fingerprints),
             Work::LinksReplay(slot) => self.writer.links_replay(slot),
         }
+    }
+
+    /// Answers a read.
+    pub(super) fn read(&mut self, id: ReadId, what: Read) {
+        let (slot, is_urgent) = (what.slot(), !is_of_changes(&what));
+        let synced = self.unsynced.synced.get(&slot).copied().unwrap_or(0);
+        let answer = self.writer.read(what, synced).unwrap_or_else(|error| {
+            tracing::error!(%error, "a copy could not be read");
+            Answer::Failed
+        });
+        self.tell_numbers(Vec::new(), Vec::new());
+        if !self.unsynced.heads.contains_key(&slot) {
+            return self.tell(Input::Read(id, answer));
+        }
+        // Nobody is shown what a loss of power may undo.
+        let waits = if is_urgent { &mut self.unsynced.answers } else { &mut self.unsynced.patient };
+        waits.push((Input::Read(id, answer), Input::Read(id, Answer::Failed)));
     }
 
     /// Takes a copy to be written with others. Of one slot nothing overtakes what came before.
@@ -342,6 +351,12 @@ impl WriteThread {
         let due = crawl::Input::Committed { commits: 0, gained, admitted, next_due, promoted: false };
         let _ = self.driver.send(ToDriver::Input(due));
     }
+}
+
+/// Whether changes are asked for. They are told up to the last that is synced, whatever was written since: such a read may overtake writes.
+/// After them it would wait for the next sync, as its slot has changed again.
+pub(super) fn is_of_changes(what: &Read) -> bool {
+    matches!(what, Read::Changes { .. })
 }
 
 /// What is lost if this fails is only work done twice.

@@ -88,6 +88,8 @@ pub struct IndexThread {
     pub pending: u32,
     /// Pages indexed again for their links since the last commit.
     pub refreshed: u32,
+    /// The store's last change when some last were: their documents may be later than what was followed.
+    pub refreshed_upto: u64,
     /// When the first of them came.
     pub since: Instant,
     /// When the index last changed, and whether deleted documents may be left in it since.
@@ -206,16 +208,23 @@ impl IndexThread {
 
     fn replay(&mut self, change: Change, store: &Store) -> anyhow::Result<()> {
         match change {
-            Change::Put(id) => match store.document(&id) {
-                Ok(Some(document)) if !document.noindex => self.put(&id, &document, false)?,
-                // A later change has removed it; that one is replayed too.
-                Ok(_) => {}
-                Err(error) if error.is_damage() => {
-                    tracing::warn!(?id, %error, "a damaged document is left out of the index");
-                }
-                Err(error) => return Err(error.into()),
-            },
-            Change::Remove(id) => self.remove(&id)?,
+            Change::Put(id) => self.put_stored(&id, store, false),
+            Change::Remove(id) => Ok(self.remove(&id)?),
+        }
+    }
+
+    /// Indexes the document that the store has; `fresh` when no older version can be in the index.
+    fn put_stored(&mut self, id: &UrlId, store: &Store, fresh: bool) -> anyhow::Result<()> {
+        match store.document(id) {
+            Ok(Some(document)) if !document.noindex => self.put(id, &document, fresh)?,
+            // It may have been indexed before it said that it must not be.
+            Ok(Some(_)) if !fresh => self.remove(id)?,
+            // Nothing to take out; or a later change has, which is replayed too.
+            Ok(_) => {}
+            Err(error) if error.is_damage() => {
+                tracing::warn!(?id, %error, "a damaged document is left out of the index");
+            }
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
@@ -285,11 +294,13 @@ impl IndexThread {
         self.pending += 1;
         let begun = Instant::now();
         let result = match op {
-            IndexOp::Put { id, fresh, document, .. } => self.put(&id, &document, fresh).map_err(Into::into),
+            IndexOp::Put { id, fresh, document, .. } => {
+                self.put(&id, &document, fresh && sequence > self.refreshed_upto).map_err(Into::into)
+            }
             IndexOp::Remove { id, .. } => self.remove(&id).map_err(Into::into),
-            IndexOp::Read { id, .. } => {
+            IndexOp::Read { id, fresh, .. } => {
                 let store = Arc::clone(&self.store);
-                self.replay(Change::Put(id), &store)
+                self.put_stored(&id, &store, fresh && sequence > self.refreshed_upto)
             }
         };
         self.followed(sequence);
@@ -426,6 +437,7 @@ impl IndexThread {
                 self.refreshed += 1;
             }
         }
+        self.refreshed_upto = self.store.totals()?.sequence;
         let more = stale.len() == REFRESH_BATCH;
         if self.refreshed > 0 && (!more || self.refreshed >= self.commit_changes) {
             self.commit_at(self.sequence)?;

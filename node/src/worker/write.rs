@@ -1,7 +1,7 @@
 //! The writing thread: the only one that changes the store. It takes what is waiting, writes it as one batch, then
 //! answers the driver and passes on what is to be indexed.
 
-use super::copies::{Unsynced, Work};
+use super::copies::{Unsynced, Work, is_of_changes};
 use super::pass::ToIndex;
 use crate::driver::{PauseSource, ToDriver};
 use crate::shared::Shared;
@@ -26,13 +26,13 @@ const PACE: Duration = Duration::from_millis(10);
 /// So many commits are worth a write.
 const WORTH: usize = 16;
 /// Fewer wait for more until so long after the write before: nobody waits for a commit, but what is found on its page.
-const PATIENCE: Duration = Duration::from_millis(40);
+const PATIENCE: Duration = Duration::from_millis(80);
 /// Wait before a failed write is tried again.
 const RETRY: Duration = Duration::from_secs(5);
 /// Whether the process is ending is looked at so often meanwhile.
 const RETRY_STEP: Duration = Duration::from_millis(100);
 /// How far the index is, is looked at so often while something waits for that.
-const INDEX_STEP: Duration = Duration::from_millis(5);
+const INDEX_STEP: Duration = Duration::from_millis(20);
 /// Power loss may cost what was written in the last of these.
 pub(super) const SYNC_EVERY: Duration = Duration::from_secs(1);
 
@@ -121,13 +121,15 @@ impl WriteThread {
                 Err(crossbeam_channel::RecvTimeoutError::Timeout) => None,
                 Err(crossbeam_channel::RecvTimeoutError::Disconnected) => break,
             };
-            if let Some(first) = first {
-                let messages = self.gather(first, written);
+            let messages = first.map(|first| self.gather(first, written)).unwrap_or_default();
+            if !messages.is_empty() {
                 (written, dirty) = (std::time::Instant::now(), true);
                 if self.turn(messages).is_break() {
                     break;
                 }
             }
+            // What changes are told of may have been made then, and answers may wait.
+            dirty |= self.unsynced.waits();
             self.index.pace();
             if dirty && synced.elapsed() >= self.unsynced.patience() {
                 self.sync();
@@ -141,14 +143,22 @@ impl WriteThread {
     }
 
     /// What is written together: all that came, and while that is little and nobody waits, for it or for a sync, what comes within
-    /// [`PATIENCE`] of the last write.
-    fn gather(&self, first: ToWriter, written: std::time::Instant) -> Vec<ToWriter> {
-        let mut messages = vec![first];
+    /// [`PATIENCE`] of the last write. Changes are told meanwhile.
+    fn gather(&mut self, first: ToWriter, written: std::time::Instant) -> Vec<ToWriter> {
+        let (mut first, mut messages) = (Some(first), Vec::new());
         loop {
             let room = BATCH.saturating_sub(messages.len());
-            messages.extend(self.inbox.try_iter().take(room));
+            let came: Vec<ToWriter> =
+                first.take().into_iter().chain(self.inbox.try_iter().take(room)).collect();
+            for message in came {
+                match message {
+                    ToWriter::Swarm(Work::Read(id, what)) if is_of_changes(&what) => self.read(id, what),
+                    other => messages.push(other),
+                }
+            }
             let can_wait = messages.iter().all(ToWriter::can_wait) && self.unsynced.patience() >= PATIENCE;
-            if messages.len() >= WORTH || !can_wait || written.elapsed() >= PATIENCE {
+            let enough = messages.is_empty() || messages.len() >= WORTH;
+            if enough || !can_wait || written.elapsed() >= PATIENCE {
                 return messages;
             }
             std::thread::sleep(PACE);

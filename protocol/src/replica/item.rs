@@ -2,7 +2,7 @@
 
 use crate::claim::Token;
 use crate::key::{SLOTS, Slot};
-use crate::wire::Versioned;
+use crate::wire::{Versioned, hash};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::fmt;
@@ -96,8 +96,19 @@ pub struct Digest(pub [u8; 8]);
 impl Digest {
     /// The digest of a value.
     pub fn of(value: &[u8]) -> Digest {
+        Digest::from(blake3::hash(value))
+    }
+
+    /// The digest of a value that is to be encoded: that of its bytes.
+    pub fn of_encoded<T: Versioned>(value: &T) -> Digest {
+        Digest::from(hash(value))
+    }
+}
+
+impl From<blake3::Hash> for Digest {
+    fn from(hash: blake3::Hash) -> Digest {
         let mut bytes = [0; 8];
-        bytes.copy_from_slice(&blake3::hash(value).as_bytes()[..8]);
+        bytes.copy_from_slice(&hash.as_bytes()[..8]);
         Digest(bytes)
     }
 }

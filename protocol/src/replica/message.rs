@@ -205,6 +205,11 @@ impl Message {
         wire::encode(self)
     }
 
+    /// An upper bound of these bytes.
+    pub fn size(&self) -> usize {
+        self.0.iter().map(Part::size).sum::<usize>() + 8
+    }
+
     /// The message in bytes that may be hostile.
     ///
     /// # Errors

@@ -39,6 +39,7 @@ fn bench(dir: &Path) -> Bench {
         quiet_at: Instant::now(),
         pending: 0,
         refreshed: 0,
+        refreshed_upto: 0,
         changed: Instant::now(),
         impure: true,
         since: Instant::now(),
