@@ -47,12 +47,12 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Whether nothing goes on here, and nothing was told that would have to be told otherwise.
+    /// Whether nothing goes on here, and nothing was told that would have to be told otherwise: a route is told anew to who wants one.
     fn is_idle(&self) -> bool {
         let has_part = self.part.is_some_and(|(part, _)| part != Part::Released) || self.held.is_some();
         let changes = self.numbered > 0 || self.synced > 0;
         let works = self.loading || self.unread > 0 || self.flights > 0 || self.drain.is_some();
-        let told = self.route.is_some() || self.leased.is_some() || !self.learners.is_empty();
+        let told = self.leased.is_some() || !self.learners.is_empty();
         !(has_part || changes || works || told)
     }
 }
@@ -110,7 +110,8 @@ impl Slots {
 
     /// Forgets those that are `gone`, with which this peer has nothing to do any more: as if it never had.
     pub fn forget(&mut self, gone: impl Fn(Slot) -> bool) {
-        self.map.retain(|slot, state| !(state.is_idle() && gone(*slot)));
+        let interest = &self.interest;
+        self.map.retain(|slot, state| !(state.is_idle() && !interest.contains(slot) && gone(*slot)));
     }
 
     pub fn numbered(&mut self, changes: Vec<(Slot, u64)>) {
@@ -162,6 +163,10 @@ mod tests {
         assert_eq!(slots.known().count(), 3, "it was not deleted yet");
         slots.deleted(released);
         slots.deleted(with_copy);
+        slots.interest.insert(released);
+        slots.forget(|slot| slot != with_copy);
+        assert_eq!(slots.known().count(), 3, "somebody wants its route");
+        slots.interest.clear();
         slots.forget(|slot| slot != with_copy);
         assert_eq!(slots.known().collect::<Vec<_>>(), [kept, with_copy]);
     }
