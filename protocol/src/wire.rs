@@ -61,9 +61,7 @@ pub fn encode<T: Versioned>(value: &T) -> Vec<u8> {
 /// As [`encode`].
 pub fn hash<T: Versioned>(value: &T) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&[T::VERSION]);
-    bincode::serde::encode_into_std_write(value, &mut hasher, config::standard())
-        .expect("hashing cannot fail");
+    write(value, &mut hasher);
     hasher.finalize()
 }
 
@@ -72,9 +70,14 @@ pub fn hash<T: Versioned>(value: &T) -> blake3::Hash {
 /// # Panics
 /// As [`encode`].
 pub fn encode_into<T: Versioned>(value: &T, bytes: &mut Vec<u8>) {
-    bytes.push(T::VERSION);
-    bincode::serde::encode_into_std_write(value, bytes, config::standard())
-        .expect("writing to memory cannot fail");
+    write(value, bytes);
+}
+
+/// Writes a value, version first, to what takes everything.
+fn write<T: Versioned>(value: &T, to: &mut impl std::io::Write) {
+    to.write_all(&[T::VERSION]).expect("memory and hashers take everything");
+    bincode::serde::encode_into_std_write(value, to, config::standard())
+        .expect("memory and hashers take everything");
 }
 
 /// The value in `bytes`, which may be hostile.

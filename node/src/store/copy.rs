@@ -79,9 +79,7 @@ impl Writer {
             }
         }
     }
-}
 
-impl Writer {
     /// What changed of a slot after a number and up to another: mostly what was written within the last second.
     fn read_changes(&mut self, slot: Slot, (after, synced): (u64, u64), limit: usize) -> Result<Answer> {
         if after < self.slots.get(slot).trimmed {
