@@ -45,7 +45,7 @@ const DRAIN: Duration = Duration::from_secs(3);
 /// What is excluded is known after the driver's first turn at last: nobody is answered before.
 const FIRST_TURN: Duration = Duration::from_secs(60);
 /// How long it may take to hand over what is held here.
-const LEAVE: Duration = Duration::from_secs(5);
+const LEAVE: Duration = Duration::from_secs(6);
 /// Exit code when a bug ends a thread that the peer cannot do without.
 const BROKEN: i32 = 101;
 /// How often free disk space is looked at.

@@ -13,7 +13,7 @@ use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,7 +169,7 @@ fn main() {
     swarm.run(Duration::from_secs(120), &[]);
     swarm.report("two come, and all slots have three keepers");
     let leaver = *swarm.peers.keys().next().expect("three");
-    swarm.feed(leaver, Input::Leave);
+    swarm.feed(leaver, Input::Leave(BTreeSet::new()));
     swarm.run(Duration::from_secs(2), &[]);
     assert!(swarm.peers[&leaver].state.left(), "all is handed over");
     // It has said goodbye; nobody comes in its place.

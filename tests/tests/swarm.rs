@@ -19,6 +19,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
         std::thread::sleep(LOOK);
     }
+    eprintln!("{what}: {:.1} s", begun.elapsed().as_secs_f64());
 }
 
 fn hits(peer: &Peer, query: &str) -> serde_json::Value {
@@ -55,6 +56,19 @@ fn all_see_each_other(peers: &[Peer]) {
 fn fetched(peers: &[Peer]) -> u64 {
     let of = |peer: &Peer| peer.get("/api/v1/status").unwrap()["urls"]["fetched"].as_u64().unwrap();
     peers.iter().map(of).sum()
+}
+
+/// Waits until the pages of all are that many, which counts each once; tells what was counted if they are not.
+fn until_all_are_counted(what: &str, peers: &[Peer], all: u64) {
+    let begun = Instant::now();
+    while fetched(peers) != all {
+        if begun.elapsed() > PATIENCE {
+            let told = peers.iter().map(|peer| peer.get("/api/v1/status").unwrap().to_string());
+            panic!("{what}: not {all} pages after {PATIENCE:?}: {}", told.collect::<Vec<_>>().join("\n"));
+        }
+        std::thread::sleep(LOOK);
+    }
+    eprintln!("{what}: {:.1} s", begun.elapsed().as_secs_f64());
 }
 
 fn has_some(peer: &Peer) -> bool {
@@ -99,10 +113,10 @@ fn where_each_page_is_kept_once_who_comes_and_who_leaves_take_pages_along() {
     peers.push(start(&dir.path().join("2"), &peers, &common, &[]));
     all_see_each_other(&peers);
     until("who came has its share", || has_some(&peers[2]));
-    until("all pages are counted, once", || fetched(&peers) == all);
+    until_all_are_counted("all pages are counted, once", &peers, all);
     until("all are found by each", || same(&peers) == matching);
     assert!(peers.remove(0).stop().unwrap().success());
-    until("what it held is counted by others", || fetched(&peers) == all);
+    until_all_are_counted("what it held is counted by others", &peers, all);
     until("and found", || same(&peers) == matching);
 }
 
@@ -162,10 +176,10 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let left = peers.pop().unwrap();
     let data = left.data().to_owned();
     assert!(left.stop().unwrap().success());
-    until("what it held is counted by others", || fetched(&peers) == all);
+    until_all_are_counted("what it held is counted by others", &peers, all);
     peers.push(start(&data, &peers, &common, &[]));
     until("who comes back has its share again", || has_some(&peers[2]));
-    until("and nothing is counted twice", || fetched(&peers) == all);
+    until_all_are_counted("and nothing is counted twice", &peers, all);
     for peer in peers {
         assert!(peer.stop().unwrap().success());
     }

@@ -1,6 +1,7 @@
 //! Going in good order: what is held here is given away first, and what is known here only is told.
 
 use super::Peer;
+use anthill_protocol::key::Slot;
 use anthill_protocol::peer::Keys;
 use anthill_protocol::{claim, registry, view};
 use std::fmt;
@@ -37,7 +38,9 @@ impl<K: Keys + Clone> Peer<K> {
         self.leaving = Some(WaitsFor::Slots);
         self.description.leaving = true;
         self.tell_view(view::Input::Describe(self.description.clone()));
-        self.tell_claims(claim::Input::Leave);
+        let has_content = |slot: &Slot| self.copies.position(*slot).is_some_and(|at| at.seq > 0);
+        let first = self.claims().slots().filter(has_content).collect();
+        self.tell_claims(claim::Input::Leave(first));
     }
 
     /// Says goodbye when nothing is waited for.

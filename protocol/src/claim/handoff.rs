@@ -85,7 +85,7 @@ impl<K: Keys> State<K> {
         if !self.is_slot(word.slot) || !before.keeps(&self.me) {
             return Ok(());
         }
-        if self.leaving {
+        if self.leaving.is_some() {
             // The giver need not wait: it takes back what nobody took.
             self.refuse(from, word.slot, word.token, None, Some(word.token));
             return Ok(());

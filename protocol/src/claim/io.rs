@@ -9,6 +9,7 @@ use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::replica::Position;
 use crate::view::View;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,8 +107,8 @@ pub enum Input {
     Drained(Vec<Slot>),
     /// The operator gives a slot to a member of its set. It comes back when the view still says so.
     Give(Slot, PeerKey),
-    /// Hand over everything.
-    Leave,
+    /// Hand over everything, first these: they have content.
+    Leave(BTreeSet<Slot>),
     /// A write is done and synced.
     Persisted(Ticket),
     /// It failed and changed nothing.

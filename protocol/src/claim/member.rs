@@ -128,7 +128,7 @@ impl<K: Keys> State<K> {
         let me = self.me;
         let place = self.places.entry(slot).or_default();
         // A holder that lives knows it: it needs no lease to say so.
-        let held = place.is_own(&me) && place.lead.is_some() && !self.leaving;
+        let held = place.is_own(&me) && place.lead.is_some() && self.leaving.is_none();
         let wait = place.bound(&from, now).or(held.then_some(self.config.lease));
         // Who was left out of the set may have missed it.
         let outside =

@@ -61,6 +61,7 @@ mod io;
 mod lead;
 mod member;
 mod message;
+mod parting;
 mod place;
 mod policy;
 mod proof;

@@ -149,7 +149,7 @@ impl<K: Keys> State<K> {
         let Some(place) = self.places.get_mut(&slot) else { return };
         let holder = place.holder();
         let back = holder.is_some_and(|holder| holder != me && view.is_live(&holder));
-        if back || (self.leaving && holder != Some(me)) {
+        if back || (self.leaving.is_some() && holder != Some(me)) {
             place.attempt = None;
             place.orphan_since = None;
             return;
@@ -190,7 +190,10 @@ impl<K: Keys> State<K> {
             }
             return;
         }
-        if self.leaving
+        if self.leaving.as_ref().is_some_and(|parting| parting.waits(slot)) {
+            return;
+        }
+        if self.leaving.is_some()
             && let Some(to) = self.heir(slot)
         {
             return self.drain(now, slot, to, out);
@@ -207,7 +210,7 @@ impl<K: Keys> State<K> {
         };
         place.wish = Some(Box::new((wish.clone(), since)));
         let due = since + self.config.debounce;
-        if now < due && !by_hand && !self.leaving {
+        if now < due && !by_hand && self.leaving.is_none() {
             return self.plan(slot, due);
         }
         match wish {
@@ -310,7 +313,7 @@ impl<K: Keys> State<K> {
         let live = |token: Option<Token>| {
             token.is_some_and(|token| token.minter != me && view.is_live(&token.minter))
         };
-        if self.leaving {
+        if self.leaving.is_some() {
             return self.at_rest(slot);
         }
         let should = view.should_hold(slot, self.config.replicas) == Some(me);

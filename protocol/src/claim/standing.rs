@@ -83,7 +83,7 @@ impl<K: Keys> State<K> {
         let stays = |view: &View| view.members().any(|(peer, _)| *peer != self.me && view.stays(peer));
         let others = self.view.as_ref().is_some_and(|view| stays(view));
         let free = |slot: &Slot| !(self.is_moving(*slot) || others && self.holds(*slot));
-        self.leaving && self.writing.is_empty() && self.places.keys().all(free)
+        self.leaving.is_some() && self.writing.is_empty() && self.places.keys().all(free)
     }
 
     /// How often this peer took over by force.

@@ -2,6 +2,7 @@
 
 use super::io::{Config, Effect, Input, Reason, Ticket};
 use super::message::{Message, Part, Run};
+use super::parting::Parting;
 use super::place::{Lead, Place};
 use super::proof::{Fault, How, Mint, Root};
 use super::record::Record;
@@ -52,7 +53,8 @@ pub struct State<K> {
     pub(super) news: BTreeSet<Slot>,
     pub(super) gossip_at: Option<Instant>,
     pub(super) announce_at: Instant,
-    pub(super) leaving: bool,
+    /// What a peer that leaves has not begun to hand over.
+    pub(super) leaving: Option<Parting>,
     pub(super) forced: u64,
     /// How often what is known of who holds what has changed.
     pub(super) revision: u64,
@@ -114,7 +116,7 @@ impl<K: Keys> State<K> {
             renew_at: None,
             news: BTreeSet::new(),
             gossip_at: None,
-            leaving: false,
+            leaving: None,
             forced: 0,
             revision: 0,
             resumed: Vec::new(),
@@ -177,6 +179,7 @@ impl<K: Keys> State<K> {
 
     /// Something happened.
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Effect>) {
+        let before = out.len();
         // Copies say first how far they are.
         if !matches!(input, Input::Position(..)) {
             std::mem::take(&mut self.resumed).into_iter().for_each(|slot| self.hold_again(now, slot, out));
@@ -207,8 +210,10 @@ impl<K: Keys> State<K> {
                 self.known(slot, |place| place.give_to = Some(peer));
                 self.plan(slot, now);
             }
-            Input::Leave => {
-                self.leaving = true;
+            Input::Leave(first) => {
+                let held = self.places.iter().filter(|(_, place)| place.lead.is_some());
+                let held = held.map(|(slot, _)| *slot);
+                self.leaving = Some(Parting::new(now, held, |slot| first.contains(&slot)));
                 let slots: Vec<Slot> = self.places.keys().copied().collect();
                 slots.into_iter().for_each(|slot| self.plan(slot, now));
             }
@@ -216,7 +221,19 @@ impl<K: Keys> State<K> {
             Input::NotPersisted(ticket) => self.not_persisted(now, ticket),
         }
         self.found(now);
+        self.give_away(now, out.get(before..).unwrap_or_default());
         self.flush(now, out);
+    }
+
+    /// Goes on with handing over everything, by what went just now.
+    fn give_away(&mut self, now: Instant, out: &[Effect]) {
+        let Some(parting) = &mut self.leaving else { return };
+        for effect in out {
+            if let Effect::Lost(slot) = effect {
+                parting.gone(*slot);
+            }
+        }
+        parting.next(now).into_iter().for_each(|slot| self.plan(slot, now));
     }
 
     /// Whether slots are left to be founded, or to be taken up again after a restart.
@@ -229,7 +246,8 @@ impl<K: Keys> State<K> {
         let slots = self.agenda.first().map(|(at, _)| (*at, Reason::Slots));
         let renew = self.renew_at.map(|at| (at, Reason::Renew));
         let gossip = self.gossip_at.map_or(self.announce_at, |at| at.min(self.announce_at));
-        [slots, renew, Some((gossip, Reason::Gossip))].into_iter().flatten().min()
+        let part = self.leaving.as_ref().and_then(Parting::deadline).map(|at| (at, Reason::Slots));
+        [slots, renew, part, Some((gossip, Reason::Gossip))].into_iter().flatten().min()
     }
 
     /// A token is in use that is later than the claim known here. A holder needs a higher one to be acknowledged by all;

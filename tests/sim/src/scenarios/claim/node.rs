@@ -359,7 +359,7 @@ impl Node for Peer {
     fn leave(&mut self, ctx: &mut Ctx<'_, Happened>) {
         self.leaving = true;
         if self.ready {
-            self.feed(ctx, Input::Leave);
+            self.feed(ctx, Input::Leave(BTreeSet::new()));
         }
     }
 
