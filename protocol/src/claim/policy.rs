@@ -346,6 +346,12 @@ impl<K: Keys> State<K> {
             if now < due {
                 return self.plan(slot, due);
             }
+            // Those that are left overtake each other's ballots, so that none is seen to be in vain.
+            let is_lost = !self.majority_lives(slot, &view);
+            if is_lost && now >= due + self.config.t_force && self.may_force(now, slot, &view, 1) {
+                let live = self.live_of_set(slot, &view);
+                return self.force(now, slot, live, out);
+            }
             self.attempt(now, slot, out);
         } else if should {
             // Again and again: the first question may have been too early, on the heels of a restart.
@@ -395,6 +401,12 @@ impl<K: Keys> State<K> {
             set.iter().filter(|peer| **peer < self.me && view.is_live(peer) && first != Some(**peer)).count();
         let first = first.is_some_and(|first| set.contains(&first));
         u32::try_from(before).unwrap_or(0) + u32::from(first)
+    }
+
+    /// Whether those with a say in a slot could give it to somebody.
+    fn majority_lives(&self, slot: Slot, view: &View) -> bool {
+        let lives = |peer: &PeerKey| *peer == self.me || view.is_live(peer);
+        self.places.get(&slot).is_some_and(|place| place.majority_lives(lives))
     }
 
     fn live_of_set(&self, slot: Slot, view: &View) -> BTreeSet<PeerKey> {

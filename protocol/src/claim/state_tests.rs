@@ -3,6 +3,7 @@
 use super::*;
 use crate::member::MemberRecord;
 use crate::peer::testing::Keyring;
+use crate::replica::Position;
 use crate::view::{Seen, Status};
 use rand_chacha::rand_core::SeedableRng;
 use std::collections::VecDeque;
@@ -16,13 +17,18 @@ struct Swarm {
     bytes: usize,
     /// Copies that were asked for.
     copied: Vec<(Slot, PeerKey)>,
+    /// Slots that are held no more by who held them, in order.
+    lost: Vec<(PeerKey, Slot)>,
 }
 
 impl Swarm {
     /// Swarms of so many peers that know nothing of each other. The first peer of each founds it.
     fn of(groups: &[u64], slots: impl Iterator<Item = Slot>) -> Swarm {
+        Swarm::with(Config { slots: slots.collect(), ..Config::default() }, groups)
+    }
+
+    fn with(config: Config, groups: &[u64]) -> Swarm {
         let now = Instant::from_unix_s(1_700_000_000);
-        let config = Config { slots: slots.collect(), ..Config::default() };
         let mut swarm = Swarm {
             now,
             peers: BTreeMap::new(),
@@ -30,6 +36,7 @@ impl Swarm {
             inbox: VecDeque::new(),
             bytes: 0,
             copied: Vec::new(),
+            lost: Vec::new(),
         };
         let mut numbers = 0..;
         for &size in groups {
@@ -126,6 +133,7 @@ impl Swarm {
                     self.copied.push((slot, copy));
                     self.inbox.push_back((to, Input::Whole(slot, copy)));
                 }
+                Effect::Lost(slot) => self.lost.push((to, slot)),
                 Effect::Drain(slot) => self.inbox.push_back((to, Input::Drained(vec![slot]))),
                 Effect::Misbehaved(peer, fault) => panic!("{to} says {peer} misbehaved: {fault}"),
                 _ => {}
@@ -335,6 +343,82 @@ fn what_the_survivor_of_a_set_took_by_force_it_takes_once() {
     let state = &swarm.peers[&survivor];
     assert_eq!(state.forced(), slots().count() as u64);
     assert!(slots().all(|slot| state.holds(slot) && !state.is_moving(slot)));
+}
+
+/// Two of four are no majority, and each overtakes the other's ballots (scenario `claim`, seed 9004336).
+#[test]
+fn those_that_are_left_of_a_set_take_over_by_force_though_they_overtake_each_other() {
+    let config = Config { slots: Slot::all().step_by(128).collect(), replicas: 4, ..Config::default() };
+    let mut swarm = Swarm::with(config.clone(), &[4]);
+    swarm.run(Duration::from_secs(120));
+    let all = swarm.groups[0].clone();
+    let (gone, left) = all.split_at(2);
+    let orphaned: Vec<Slot> = config
+        .slots
+        .iter()
+        .copied()
+        .filter(|slot| {
+            let (mint, _) = swarm.peers[&left[0]].claim(*slot).expect("a claim");
+            assert_eq!(mint.claim.set.len(), 4);
+            gone.contains(&mint.claim.holder)
+        })
+        .collect();
+    assert!(orphaned.len() > 32, "{}", orphaned.len());
+    let view = swarm.peers[&left[0]].view.clone().expect("a view");
+    let status = |peer: &PeerKey| if gone.contains(peer) { Status::Down } else { Status::Alive };
+    let members = view.members().map(|(peer, seen)| (*peer, Seen { status: status(peer), ..seen.clone() }));
+    let after = Arc::new(View::of(members.collect(), true, true));
+    swarm.peers.retain(|peer, _| left.contains(peer));
+    left.iter().for_each(|peer| swarm.feed(*peer, Input::View(Arc::clone(&after))));
+    let tries = config.retry_most * 3 / 2;
+    swarm.run(config.t_force + config.stagger * 4 + tries);
+    for slot in orphaned {
+        let held: Vec<&State<Keyring>> = swarm.peers.values().filter(|state| state.holds(slot)).collect();
+        assert_eq!(held.len(), 1, "{slot:?}");
+    }
+}
+
+#[test]
+fn who_leaves_gives_away_first_what_has_content() {
+    let mut swarm = Swarm::of(&[2], Slot::all().step_by(16));
+    swarm.run(Duration::from_secs(90));
+    swarm.assert_settled();
+    let leaver = swarm.groups[0][0];
+    let state = &swarm.peers[&leaver];
+    let held: Vec<Slot> = state.config.slots.iter().copied().filter(|slot| state.holds(*slot)).collect();
+    let first: BTreeSet<Slot> = held.iter().rev().take(20).copied().collect();
+    swarm.lost.clear();
+    swarm.feed(leaver, Input::Leave(first.clone()));
+    swarm.run(Duration::from_secs(10));
+    assert!(swarm.peers[&leaver].left());
+    let lost: Vec<Slot> =
+        swarm.lost.iter().filter(|(peer, _)| *peer == leaver).map(|(_, slot)| *slot).collect();
+    assert!(held.len() > 300 && lost.len() == held.len(), "{} of {}", lost.len(), held.len());
+    let early: BTreeSet<Slot> = lost[..256].iter().copied().collect();
+    assert!(first.is_subset(&early));
+}
+
+#[test]
+fn who_catches_up_with_a_peer_that_goes_down_asks_the_others_at_once() {
+    let mut swarm = Swarm::of(&[3], Slot::all().take(1));
+    let slot = Slot::all().next().expect("a slot");
+    swarm.run(Duration::from_secs(90));
+    swarm.assert_settled();
+    let holder = swarm.peers.values().find(|state| state.holds(slot)).expect("a holder").me;
+    let other = *swarm.groups[0].iter().find(|peer| **peer != holder).expect("another");
+    let state = swarm.peers.get_mut(&holder).expect("the holder");
+    let (before, view) = (state.route(slot), state.view.clone().expect("a view"));
+    let place = state.places.get_mut(&slot).expect("its slot");
+    let there = Position { token: place.record.token().expect("a token"), seq: 9, log: 1 };
+    place.lead.as_mut().expect("it leads").from = Some(Box::new((other, there)));
+    let status = |peer: &PeerKey| if *peer == other { Status::Down } else { Status::Alive };
+    let members = view.members().map(|(peer, seen)| (*peer, Seen { status: status(peer), ..seen.clone() }));
+    swarm.feed(holder, Input::View(Arc::new(View::of(members.collect(), true, true))));
+    swarm.peers.remove(&other);
+    swarm.run(Duration::from_secs(3));
+    let state = &swarm.peers[&holder];
+    assert!(state.holds(slot) && state.route(slot) > before, "by another ballot");
+    assert!(state.places[&slot].lead.as_ref().is_some_and(|lead| lead.from.is_none()));
 }
 
 #[test]

@@ -535,3 +535,29 @@ fn who_lets_go_gives_what_it_has_though_its_view_has_too_few_who_should_keep_it(
     assert!(net.peers[&peer(2)].0.is_merged());
     assert!(!net.peers[&peer(2)].1.deleted, "one copy alone is too few to delete the other");
 }
+
+#[test]
+fn who_lost_its_copy_counts_for_nothing_of_what_it_had_acknowledged() {
+    let mut net = Net::of(2);
+    let both = claim(1, 1, &[1, 2]);
+    net.claim(&both);
+    net.write(1, 0..5, 10);
+    net.run(5);
+    let is_level = |net: &Net| net.peers[&peer(1)].0.is_level(slot(), |_| true);
+    assert!(is_level(&net));
+    // Another process with an empty disk, which is slow.
+    let config = Config { keep: Duration::from_secs(60), ..Config::default() };
+    let empty = State::new(config, Keyring::numbered(2), ChaCha8Rng::seed_from_u64(20), net.now, []);
+    net.peers.insert(peer(2), (empty, Store::default()));
+    net.stall(2);
+    net.tell(1, Input::PeerDown(peer(2)));
+    net.tell(2, Input::View(Net::view(&[peer(1), peer(2)])));
+    net.tell(2, Input::PeerUp(peer(1)));
+    net.tell(2, Input::Member(both));
+    net.tell(1, Input::PeerUp(peer(2)));
+    net.run(5);
+    assert!(!is_level(&net), "it has nothing");
+    net.go_on(2);
+    net.run(30);
+    assert!(is_level(&net) && net.items(2) == 5);
+}
