@@ -13,10 +13,17 @@ const PATIENCE: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(500);
 const HOST_DELAY: Duration = Duration::from_millis(100);
 
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+fn until(what: &str, holds: impl FnMut() -> bool) {
+    until_or_tell(what, holds, String::new);
+}
+
+/// The same; what is told is shown where it does not hold in time.
+fn until_or_tell(what: &str, mut holds: impl FnMut() -> bool, tell: impl FnOnce() -> String) {
     let begun = Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what}: not after {PATIENCE:?}");
+        if begun.elapsed() > PATIENCE {
+            panic!("{what}: not after {PATIENCE:?}: {}", tell());
+        }
         std::thread::sleep(LOOK);
     }
     eprintln!("{what}: {:.1} s", begun.elapsed().as_secs_f64());
@@ -58,17 +65,11 @@ fn fetched(peers: &[Peer]) -> u64 {
     peers.iter().map(of).sum()
 }
 
-/// Waits until the pages of all are that many, which counts each once; tells what was counted if they are not.
+/// Waits until the pages of all are that many, which counts each once.
 fn until_all_are_counted(what: &str, peers: &[Peer], all: u64) {
-    let begun = Instant::now();
-    while fetched(peers) != all {
-        if begun.elapsed() > PATIENCE {
-            let told = peers.iter().map(|peer| peer.get("/api/v1/status").unwrap().to_string());
-            panic!("{what}: not {all} pages after {PATIENCE:?}: {}", told.collect::<Vec<_>>().join("\n"));
-        }
-        std::thread::sleep(LOOK);
-    }
-    eprintln!("{what}: {:.1} s", begun.elapsed().as_secs_f64());
+    let statuses = || peers.iter().map(|peer| peer.get("/api/v1/status").unwrap().to_string());
+    let tell = || format!("{all} pages\n{}", statuses().collect::<Vec<_>>().join("\n"));
+    until_or_tell(what, || fetched(peers) == all, tell);
 }
 
 fn has_some(peer: &Peer) -> bool {

@@ -106,13 +106,13 @@ impl<K: Keys> State<K> {
     /// Who holds a slot or wants to, and cannot have a majority of those with a say, goes on by force after a while.
     fn lost_majority(&mut self, now: Instant, slot: Slot, out: &mut Vec<Effect>) -> bool {
         let Some(view) = self.view.clone() else { return false };
-        let me = self.me;
+        let (me, lives) = (self.me, self.majority_lives(slot, &view));
         let Some(place) = self.places.get_mut(&slot) else { return false };
         let mine = place.is_own(&me) && place.lead.is_some();
         if !mine && place.attempt.is_none() {
             return false;
         }
-        if place.majority_lives(|peer| *peer == me || view.is_live(peer)) {
+        if lives {
             if mine {
                 place.orphan_since = None;
             }
@@ -347,8 +347,8 @@ impl<K: Keys> State<K> {
                 return self.plan(slot, due);
             }
             // Those that are left overtake each other's ballots, so that none is seen to be in vain.
-            let is_lost = !self.majority_lives(slot, &view);
-            if is_lost && now >= due + self.config.t_force && self.may_force(now, slot, &view, 1) {
+            let lives = self.majority_lives(slot, &view);
+            if !lives && now >= due + self.config.t_force && self.may_force(now, slot, &view, 1) {
                 let live = self.live_of_set(slot, &view);
                 return self.force(now, slot, live, out);
             }
