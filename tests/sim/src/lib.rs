@@ -43,6 +43,7 @@ mod disk;
 mod event;
 mod fault;
 mod log;
+pub mod market;
 mod metrics;
 mod net;
 mod node;

@@ -2,9 +2,11 @@
 //!
 //! Ends with 0 if everything held, 1 with the replaying command if not, 2 if the arguments make no sense.
 
+mod balance;
 mod planted;
 mod pool;
 
+use anthill_sim::market::{Setup, Shape};
 use anthill_sim::scenarios::{Runnable, all};
 use anthill_sim::{FaultKind, Options, Outcome};
 use clap::Parser;
@@ -21,7 +23,7 @@ const SHRINKING: u32 = 2_000;
 #[command(name = "anthill-sim", version)]
 struct Args {
     /// What to run; see --list
-    #[arg(long, required_unless_present_any = ["list", "faults", "planted"])]
+    #[arg(long, required_unless_present_any = ["list", "faults", "planted", "balance"])]
     scenario: Option<String>,
     /// The seed of one run; with --minutes, the first of many
     #[arg(long, conflicts_with = "seeds")]
@@ -67,6 +69,10 @@ struct Args {
     /// that of --scenario; --minutes is for each, 5 if it is not given
     #[arg(long, conflicts_with_all = ["seed", "seeds", "shrink", "metrics"])]
     planted: bool,
+    /// Print as JSON how even load becomes in a minute, hashing alone beside contracts: zipf, hot, burst, unequal or slow. Of 100 peers, or as many as
+    /// --machines says, for as long as --quiet-ms says
+    #[arg(long, value_parser = shape, conflicts_with_all = ["scenario", "seeds", "minutes", "planted"])]
+    balance: Option<(String, Shape)>,
     /// Print the scenarios
     #[arg(long)]
     list: bool,
@@ -82,6 +88,11 @@ struct Kept(BTreeSet<u32>);
 fn range(text: &str) -> Result<Range<u64>, String> {
     let parsed = text.split_once("..").and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
     parsed.filter(|r: &Range<u64>| !r.is_empty()).ok_or_else(|| "two numbers, as 0..1000".to_owned())
+}
+
+fn shape(text: &str) -> Result<(String, Shape), String> {
+    let found = Shape::named(text).map(|shape| (text.to_owned(), shape));
+    found.ok_or_else(|| Shape::ALL.map(|(name, _)| name).join(", "))
 }
 
 fn numbers(text: &str) -> Result<Kept, String> {
@@ -128,6 +139,13 @@ fn main() -> ExitCode {
         for kind in FaultKind::ALL {
             println!("{kind}");
         }
+        return ExitCode::SUCCESS;
+    }
+    if let Some((name, shape)) = &args.balance {
+        let length = Duration::from_millis(args.quiet_ms.unwrap_or(60_000).min(3_600_000));
+        let peers = args.machines.unwrap_or(100).clamp(1, 2_000);
+        let seed = args.seed.unwrap_or(0);
+        balance::print(Setup { shape: *shape, peers, length, contracts: true, seed }, name);
         return ExitCode::SUCCESS;
     }
     let scenarios = all();

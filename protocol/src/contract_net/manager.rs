@@ -1,0 +1,440 @@
+//! The side of who has too much: calls, counts bids, awards, and sees contracts through.
+
+use super::io::{Effect, Reason};
+use super::load::{Bidder, Held, Load, Lot, select_shed, share};
+use super::message::{CallId, MAX_LOTS, Message, Why};
+use super::state::Common;
+use super::story::Event;
+use crate::key::Slot;
+use crate::peer::PeerKey;
+use crate::time::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Peers that asked for something lately.
+const MOST_SOLICITING: usize = 64;
+
+/// A call whose bids are waited for.
+#[derive(Debug)]
+struct Calling {
+    id: CallId,
+    until: Instant,
+    lots: Vec<Held>,
+    asked: BTreeSet<PeerKey>,
+    bids: BTreeMap<PeerKey, Bidder>,
+    refused: BTreeSet<PeerKey>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The contractor was told.
+    Awarded,
+    /// It has agreed: the lots are moving.
+    Moving,
+    /// All have moved that will.
+    Running,
+}
+
+/// A contract in which this peer gave something.
+#[derive(Debug)]
+struct Deal {
+    stage: Stage,
+    /// When the stage is over, one way or the other.
+    until: Instant,
+    /// What it is about, and whether that has moved.
+    lots: BTreeMap<Slot, (u32, bool)>,
+    /// Pages in the beginning, and as the contractor said last.
+    pages: u64,
+    waiting: u64,
+}
+
+impl Deal {
+    /// Pages that are promised and still here.
+    fn pending(&self) -> u64 {
+        self.lots.values().filter(|(_, gone)| !gone).map(|(pages, _)| u64::from(*pages)).sum()
+    }
+}
+
+/// All calls and contracts of this peer's.
+#[derive(Debug)]
+pub(super) struct Manager {
+    next_id: u64,
+    calling: Option<Calling>,
+    deals: BTreeMap<(CallId, PeerKey), Deal>,
+    /// When to call again at the earliest, and how long after that if it is in vain.
+    next_at: Instant,
+    pause: Duration,
+    candidates: usize,
+    /// Who asked for something, and when.
+    soliciting: BTreeMap<PeerKey, Instant>,
+    done: u64,
+    failed: u64,
+}
+
+impl Manager {
+    pub fn new(first: u64, now: Instant) -> Manager {
+        Manager {
+            next_id: first,
+            calling: None,
+            deals: BTreeMap::new(),
+            next_at: now,
+            pause: Duration::ZERO,
+            candidates: 0,
+            soliciting: BTreeMap::new(),
+            done: 0,
+            failed: 0,
+        }
+    }
+
+    pub fn open(&self) -> usize {
+        self.deals.len()
+    }
+
+    pub fn ended(&self) -> (u64, u64) {
+        (self.done, self.failed)
+    }
+
+    pub fn slots(&self) -> usize {
+        self.deals.values().map(|deal| deal.lots.values().filter(|(_, gone)| *gone).count()).sum()
+    }
+
+    /// Whether this peer is giving something away, or would like to.
+    pub fn is_giving(&self) -> bool {
+        self.calling.is_some() || self.deals.values().any(|deal| deal.stage != Stage::Running)
+    }
+
+    pub fn deadline(&self) -> Option<(Instant, Reason)> {
+        let bids = self.calling.as_ref().map(|calling| (calling.until, Reason::Bids));
+        let deals = self.deals.values().map(|deal| (deal.until, Reason::Contracts));
+        bids.into_iter().chain(deals).min()
+    }
+
+    /// What is left to do here when what was awarded has gone.
+    fn load(&self, common: &Common, promised: u64) -> Load {
+        let pending = self.deals.values().map(Deal::pending).sum();
+        common.report.load.with(promised).without(pending)
+    }
+
+    /// Somebody has little to do.
+    pub fn solicited(&mut self, from: PeerKey, load: Load, common: &Common) {
+        if self.soliciting.len() < MOST_SOLICITING || self.soliciting.contains_key(&from) {
+            self.soliciting.insert(from, common.now);
+        }
+        // Who was in vain looking for somebody need not wait any longer.
+        let here = common.report.load.ability();
+        if common.config.water.is_worth(here, load.ability()) {
+            self.next_at = self.next_at.min(common.now + common.config.interval);
+        }
+    }
+
+    /// Looks whether there is too much to do, and calls if so.
+    pub fn look(&mut self, common: &mut Common, promised: u64) {
+        let config = &common.config;
+        self.soliciting.retain(|_, at| common.now < *at + config.interval * 2);
+        let settled = common.view.as_ref().is_some_and(|view| view.settled());
+        if self.calling.is_some() || common.now < self.next_at || !settled || common.leaving {
+            return;
+        }
+        if self.deals.len() >= config.given {
+            return;
+        }
+        let load = self.load(common, promised);
+        let moving = self.deals.values().flat_map(|deal| deal.lots.keys().copied());
+        let resting = common.report.lots.iter().map(|held| held.lot.slot).filter(|slot| common.rests(*slot));
+        let previous: BTreeSet<Slot> = moving.chain(resting).collect();
+        let lots: Vec<Lot> = common.report.lots.iter().map(|held| held.lot).collect();
+        let shed = select_shed(load, &lots, &previous, &config.water, MAX_LOTS);
+        if shed.is_empty() {
+            (self.pause, self.candidates) = (Duration::ZERO, 0);
+            return;
+        }
+        let chosen: BTreeSet<Slot> = shed.iter().map(|lot| lot.slot).collect();
+        let mut lots: Vec<Held> =
+            common.report.lots.iter().filter(|held| chosen.contains(&held.lot.slot)).cloned().collect();
+        lots.iter_mut().for_each(|held| held.not_to = common.came_from(held.lot.slot));
+        let asked = self.candidates(&lots, common);
+        if asked.is_empty() {
+            return;
+        }
+        self.next_id += 1;
+        let id = CallId(self.next_id);
+        let patience = common.config.patience;
+        let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        for peer in &asked {
+            let call = Message::Call { id, load, patience_ms, lots: shed.clone() };
+            common.out.push(Effect::Send(*peer, call));
+        }
+        let (count, pages) = (shed.len(), shed.iter().map(|lot| u64::from(lot.pages)).sum());
+        let asked_in_order = asked.iter().copied().collect();
+        let lots_told = u32::try_from(count).unwrap_or(u32::MAX);
+        let own = common.own;
+        let event = Event::Called { by: own, load, lots: lots_told, pages, asked: asked_in_order };
+        common.tell(own, id, event);
+        // Half as long again, as the call has to get there and the bids back.
+        let until = common.now + patience + patience / 2;
+        let (bids, refused) = (BTreeMap::new(), BTreeSet::new());
+        self.calling = Some(Calling { id, until, lots, asked, bids, refused });
+        self.next_at = common.now + common.config.interval;
+    }
+
+    /// Who is asked: those that asked, then who keeps copies of most of what is offered, then anybody. Two random choices are nearly as good
+    /// as all (Mitzenmacher), where the paper has a facilitator pick the least able of all.
+    fn candidates(&mut self, lots: &[Held], common: &mut Common) -> BTreeSet<PeerKey> {
+        let most = self.candidates.max(common.config.candidates).min(common.config.most_candidates);
+        self.candidates = most;
+        let fit =
+            |common: &Common, peer: &PeerKey| common.stays(peer) && common.standing.trusts(peer, common.now);
+        let busy: BTreeSet<PeerKey> = self
+            .deals
+            .iter()
+            .filter(|(_, deal)| deal.stage != Stage::Running)
+            .map(|((_, peer), _)| *peer)
+            .collect();
+        let mut asked: BTreeSet<PeerKey> = BTreeSet::new();
+        for peer in self.soliciting.keys() {
+            if asked.len() < most && fit(common, peer) && !busy.contains(peer) {
+                asked.insert(*peer);
+            }
+        }
+        let mut pages_of: BTreeMap<PeerKey, u64> = BTreeMap::new();
+        for held in lots {
+            for peer in &held.keepers {
+                *pages_of.entry(*peer).or_default() += u64::from(held.lot.pages);
+            }
+        }
+        let mut keepers: Vec<(u64, PeerKey)> =
+            pages_of.into_iter().map(|(peer, pages)| (pages, peer)).collect();
+        keepers.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, peer) in keepers {
+            if asked.len() < most.div_ceil(2) && fit(common, &peer) && !busy.contains(&peer) {
+                asked.insert(peer);
+            }
+        }
+        let members = common.view.as_ref().map(|view| view.members().map(|(peer, _)| *peer).collect());
+        let mut others: Vec<PeerKey> = members.unwrap_or_default();
+        others.retain(|peer| fit(common, peer) && !asked.contains(peer) && !busy.contains(peer));
+        while asked.len() < most && !others.is_empty() {
+            let at = common.below(others.len());
+            asked.insert(others.swap_remove(at));
+        }
+        asked
+    }
+
+    pub fn proposed(&mut self, from: PeerKey, id: CallId, load: Load, room: u64, common: &mut Common) {
+        let Some(calling) = self.calling.as_mut().filter(|calling| calling.id == id) else {
+            // It came too late, or twice.
+            if !self.deals.contains_key(&(id, from)) {
+                common.out.push(Effect::Send(from, Message::Reject { id }));
+            }
+            return;
+        };
+        if calling.asked.contains(&from) && !calling.bids.contains_key(&from) {
+            calling.bids.insert(from, Bidder { peer: from, load, room });
+            let standing = Some(common.standing.of(&from, common.now));
+            common.tell(common.own, id, Event::Bid { by: from, load, standing });
+        }
+    }
+
+    pub fn refused(&mut self, from: PeerKey, id: CallId, why: Why, common: &mut Common) {
+        let Some(calling) = self.calling.as_mut().filter(|calling| calling.id == id) else { return };
+        if calling.asked.contains(&from) && calling.refused.insert(from) {
+            common.tell(common.own, id, Event::Refused { by: from, why });
+        }
+    }
+
+    /// What is due.
+    pub fn tick(&mut self, common: &mut Common, promised: u64) {
+        let all = |calling: &Calling| calling.bids.len() + calling.refused.len() >= calling.asked.len();
+        if let Some(calling) = self.calling.take_if(|calling| calling.until <= common.now || all(calling)) {
+            self.award(calling, common, promised);
+        }
+        let due: Vec<(CallId, PeerKey)> =
+            self.deals.iter().filter(|(_, deal)| deal.until <= common.now).map(|(name, _)| *name).collect();
+        for name in due {
+            self.late(name, common);
+        }
+    }
+
+    /// All bids are in that count: the lowest ability wins, and the others get what would still be done sooner with them.
+    fn award(&mut self, calling: Calling, common: &mut Common, promised: u64) {
+        let Calling { id, lots, asked, bids, .. } = calling;
+        let everybody_bid = bids.len() == asked.len();
+        let here: BTreeSet<Slot> = common.report.lots.iter().map(|held| held.lot.slot).collect();
+        let lots: Vec<Held> = lots.into_iter().filter(|held| here.contains(&held.lot.slot)).collect();
+        let mut bidders: Vec<Bidder> =
+            bids.into_values().filter(|bidder| common.stays(&bidder.peer)).collect();
+        bidders.sort_by_key(|bidder| common.standing.weigh(&bidder.peer, bidder.load.ability(), common.now));
+        for bidder in &mut bidders {
+            bidder.load.speed = common.standing.believed(&bidder.peer, bidder.load.speed, common.now);
+        }
+        let shares = share(self.load(common, promised), &lots, &bidders, &common.config.water);
+        let limit_ms = u32::try_from(common.config.limit.as_millis()).unwrap_or(u32::MAX);
+        let (own, room) = (common.own, common.config.given.saturating_sub(self.deals.len()));
+        let mut won = BTreeSet::new();
+        for (to, lots) in shares.into_iter().take(room) {
+            won.insert(to);
+            let pages = lots.iter().map(|lot| u64::from(lot.pages)).sum();
+            let count = u32::try_from(lots.len()).unwrap_or(u32::MAX);
+            common.tell(own, id, Event::Won { by: to, lots: count, pages });
+            let about = lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
+            let until = common.now + common.config.reserved;
+            common.out.push(Effect::Send(to, Message::Accept { id, lots, limit_ms }));
+            let deal = Deal { stage: Stage::Awarded, until, lots: about, pages, waiting: pages };
+            self.deals.insert((id, to), deal);
+        }
+        for bidder in bidders.iter().filter(|bidder| !won.contains(&bidder.peer)) {
+            common.out.push(Effect::Send(bidder.peer, Message::Reject { id }));
+            common.tell(own, id, Event::Passed { by: bidder.peer });
+        }
+        if won.is_empty() {
+            common.tell(own, id, Event::InVain);
+            common.stories.end(own, id);
+            self.pause = (self.pause * 2).clamp(common.config.interval, common.config.back_off);
+            self.next_at = common.now + self.pause;
+            self.candidates *= 2;
+        } else {
+            self.pause = Duration::ZERO;
+            self.candidates = if everybody_bid { self.candidates * 2 } else { 0 };
+        }
+    }
+
+    /// The contract holds: its lots go.
+    pub fn agreed(&mut self, from: PeerKey, id: CallId, common: &mut Common) {
+        let Some(deal) = self.deals.get_mut(&(id, from)) else {
+            // What it agreed to is over here, or was never offered by this process.
+            common.out.push(Effect::Send(from, Message::Failure { id, why: Why::Late }));
+            return;
+        };
+        if deal.stage != Stage::Awarded {
+            return;
+        }
+        deal.stage = Stage::Moving;
+        deal.until = common.now + common.config.arrival;
+        common.out.extend(deal.lots.keys().map(|slot| Effect::Give(*slot, from)));
+        common.tell(common.own, id, Event::Agreed { with: from });
+    }
+
+    /// A slot is not held here any more.
+    pub fn lost(&mut self, slot: Slot, to: Option<PeerKey>, common: &mut Common) {
+        let of =
+            |(_, deal): &(&(CallId, PeerKey), &mut Deal)| deal.lots.get(&slot).is_some_and(|(_, gone)| !gone);
+        let Some((&(id, peer), deal)) = self.deals.iter_mut().find(of) else { return };
+        if to != Some(peer) {
+            deal.lots.remove(&slot);
+            common.out.push(Effect::Withdraw(slot));
+        } else {
+            if let Some((pages, gone)) = deal.lots.get_mut(&slot) {
+                *gone = true;
+                common.report.load = common.report.load.without(u64::from(*pages));
+            }
+            common.tell(common.own, id, Event::Moved { slot, to: peer });
+        }
+        if deal.lots.is_empty() {
+            self.end((id, peer), Why::Nothing, common);
+        } else if deal.stage == Stage::Moving && deal.lots.values().all(|(_, gone)| *gone) {
+            deal.stage = Stage::Running;
+            deal.until = common.now + common.config.limit + common.config.arrival;
+        }
+    }
+
+    pub fn informed(&mut self, from: PeerKey, id: CallId, came: u16, waiting: u64, common: &mut Common) {
+        let Some(deal) = self.deals.get_mut(&(id, from)) else { return };
+        deal.waiting = waiting;
+        common.tell(common.own, id, Event::Informed { by: from, came, waiting });
+    }
+
+    pub fn done(&mut self, from: PeerKey, id: CallId, common: &mut Common) {
+        let Some(deal) = self.deals.remove(&(id, from)) else { return };
+        let pending = deal.lots.iter().filter(|(_, (_, gone))| !gone);
+        common.out.extend(pending.map(|(slot, _)| Effect::Withdraw(*slot)));
+        self.done += 1;
+        common.standing.kept(from, common.now);
+        common.tell(common.own, id, Event::Done { by: from });
+        self.close(id, common);
+    }
+
+    /// The contractor ends it.
+    pub fn failed(&mut self, from: PeerKey, id: CallId, why: Why, common: &mut Common) {
+        if self.deals.contains_key(&(id, from)) {
+            self.end((id, from), why, common);
+        }
+    }
+
+    /// Whether a contract goes on: as long as its pages would not be fetched sooner here.
+    pub fn renew(&mut self, from: PeerKey, id: CallId, load: Load, promised: u64, common: &mut Common) {
+        let here = self.load(common, promised).ability();
+        let Some(deal) = self.deals.get_mut(&(id, from)) else {
+            common.out.push(Effect::Send(from, Message::Failure { id, why: Why::Late }));
+            return;
+        };
+        let better_here = common.config.water.is_worth(load.ability(), here);
+        let idle = deal.waiting * 4 > deal.pages * 3;
+        if better_here || idle {
+            return self.late((id, from), common);
+        }
+        deal.until = common.now + common.config.limit + common.config.arrival;
+        (deal.pages, deal.stage) = (deal.waiting, Stage::Running);
+        let limit_ms = u32::try_from(common.config.limit.as_millis()).unwrap_or(u32::MAX);
+        common.out.push(Effect::Send(from, Message::Renewed { id, limit_ms }));
+        common.tell(common.own, id, Event::Renewed { with: from });
+    }
+
+    /// The time of a stage is over.
+    fn late(&mut self, name: (CallId, PeerKey), common: &mut Common) {
+        let Some(deal) = self.deals.get_mut(&name) else { return };
+        let any_gone = deal.lots.values().any(|(_, gone)| *gone);
+        if deal.stage == Stage::Moving && any_gone {
+            // What did not come stays; the rest goes on.
+            let stays = |(_, gone): &(u32, bool)| !gone;
+            let pending: Vec<Slot> =
+                deal.lots.iter().filter(|(_, lot)| stays(lot)).map(|(slot, _)| *slot).collect();
+            deal.lots.retain(|_, lot| !stays(lot));
+            deal.stage = Stage::Running;
+            deal.until = common.now + common.config.limit + common.config.arrival;
+            return common.out.extend(pending.into_iter().map(Effect::Withdraw));
+        }
+        let why = match deal.stage {
+            Stage::Awarded => Why::Late,
+            Stage::Moving => Why::Nothing,
+            Stage::Running => Why::Time,
+        };
+        common.out.push(Effect::Send(name.1, Message::Failure { id: name.0, why }));
+        self.end(name, why, common);
+    }
+
+    /// A contract ends that was not done.
+    fn end(&mut self, name: (CallId, PeerKey), why: Why, common: &mut Common) {
+        let Some(deal) = self.deals.remove(&name) else { return };
+        let (id, peer) = name;
+        let pending = deal.lots.iter().filter(|(_, (_, gone))| !gone);
+        common.out.extend(pending.map(|(slot, _)| Effect::Withdraw(*slot)));
+        let hardly_begun = deal.waiting * 4 > deal.pages * 3;
+        let broken = match why {
+            Why::Late | Why::Nothing | Why::Away => true,
+            Why::Time => hardly_begun,
+            Why::Busy | Why::Full | Why::Others | Why::Released => false,
+        };
+        if broken {
+            common.standing.broke(peer, common.now);
+        }
+        self.failed += 1;
+        common.tell(common.own, id, Event::Failed { with: peer, why });
+        self.close(id, common);
+    }
+
+    /// A story ends with its last contract.
+    fn close(&mut self, id: CallId, common: &mut Common) {
+        if !self.deals.keys().any(|(other, _)| *other == id) {
+            common.stories.end(common.own, id);
+        }
+    }
+
+    /// Contractors that are gone.
+    pub fn see(&mut self, common: &mut Common) {
+        let gone: Vec<(CallId, PeerKey)> =
+            self.deals.keys().filter(|(_, peer)| !common.stays(peer)).copied().collect();
+        for name in gone {
+            self.end(name, Why::Away, common);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! How even load becomes, and how soon: many peers that negotiate, with hosts to fetch from and no faults.
+//!
+//! The contract net is the real one. What it stands on is as simple as can be, so that thousands of peers fit: all have the same view,
+//! messages take 20 to 150 ms, and a slot that both sides want to move has moved after one to four seconds, which is what claims and copies of
+//! small slots take between real processes. Each site is one host with a delay of one second. What claims and copies make of
+//! it under faults is for the scenarios.
+
+mod model;
+mod sizes;
+
+pub use model::Market;
+
+use std::time::Duration;
+
+/// What is uneven.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Nothing but what hashing makes of sites whose sizes follow Zipf's law.
+    Zipf,
+    /// One peer holds half of all sites: it founded the swarm, say, and the others have only just come.
+    Hot,
+    /// The sites of one peer have fifty times as many pages as they would have.
+    Burst,
+    /// Peers are up to eight times as fast as others.
+    Unequal,
+    /// One peer is a tenth as fast as the others.
+    Slow,
+}
+
+impl Shape {
+    /// All, with their names.
+    pub const ALL: [(&'static str, Shape); 5] = [
+        ("zipf", Shape::Zipf),
+        ("hot", Shape::Hot),
+        ("burst", Shape::Burst),
+        ("unequal", Shape::Unequal),
+        ("slow", Shape::Slow),
+    ];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Shape> {
+        Shape::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, shape)| shape)
+    }
+}
+
+/// What is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// What is uneven.
+    pub shape: Shape,
+    /// How many peers.
+    pub peers: u32,
+    /// For how long.
+    pub length: Duration,
+    /// Whether they negotiate; otherwise each keeps what hashing gave it.
+    pub contracts: bool,
+    /// From which everything is drawn.
+    pub seed: u64,
+}
+
+/// How things stood after a second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// Seconds since the beginning.
+    pub second: u32,
+    /// The time in which the busiest peer would be done, and the mean over all; in milliseconds.
+    pub max_ms: u64,
+    /// See `max_ms`.
+    pub mean_ms: u64,
+    /// What no division could be better than, as a multiple of the mean in thousandths: the largest host at the fastest peer.
+    pub bound_permille: u64,
+    /// Messages sent in this second.
+    pub messages: u64,
+    /// Slots that moved in it.
+    pub moves: u64,
+}
+
+impl Sample {
+    /// The largest over the mean, in thousandths of what is possible.
+    pub fn excess_permille(&self) -> u64 {
+        self.max_ms * 1_000_000 / self.mean_ms.max(1) / self.bound_permille.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(shape: Shape, peers: u32, contracts: bool) -> Vec<Sample> {
+        Market::run(Setup { shape, peers, length: Duration::from_secs(60), contracts, seed: 1 })
+    }
+
+    #[test]
+    fn a_hot_spot_is_even_within_a_minute_and_stays_one_where_nobody_negotiates() {
+        for shape in [Shape::Hot, Shape::Burst] {
+            let last = |contracts| *run(shape, 40, contracts).last().expect("a minute");
+            assert!(last(true).excess_permille() <= 1_600, "{:?}", last(true));
+            assert!(last(false).excess_permille() > 2_000, "{:?}", last(false));
+        }
+    }
+
+    #[test]
+    fn a_run_is_the_same_each_time() {
+        assert_eq!(run(Shape::Unequal, 10, true), run(Shape::Unequal, 10, true));
+    }
+}
