@@ -30,12 +30,13 @@ swarm 1 catching up
 swarm 2 cut off
 view 7
 view 1 stopped
-view-seen 7
+view-seen 6
 view-200 3
 claim 6
 claim 2 leaving
 claim-two-founders 3
-replica 7
+claim-lending 2
+replica 6
 replica 1 pulling
 replica 2 starting
 links 4

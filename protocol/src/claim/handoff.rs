@@ -28,6 +28,7 @@ impl<K: Keys> State<K> {
         place.record.given = Some(Box::new(give));
         place.given_at = Some(now);
         place.give_to = None;
+        self.lent.remove(&slot);
         place.defer(After::Given(token));
         self.changed(slot);
     }

@@ -107,6 +107,11 @@ pub enum Input {
     Drained(Vec<Slot>),
     /// The operator gives a slot to a member of its set. It comes back when the view still says so.
     Give(Slot, PeerKey),
+    /// A contract: a slot held here is to go to that peer, which is given a copy and taken into the set first, and will keep it although
+    /// it is placed elsewhere ([`Input::Stay`] there). Nobody: it is not to go any more.
+    Lend(Slot, Option<PeerKey>),
+    /// A contract: what this peer holds, or comes to hold, of this slot stays although it is placed elsewhere; or not any more.
+    Stay(Slot, bool),
     /// Hand over everything, first these: they have content.
     Leave(BTreeSet<Slot>),
     /// A write is done and synced.

@@ -86,6 +86,7 @@ impl<K: Keys> State<K> {
         place.given_at = None;
         (place.orphan_since, place.waits_since) = (None, None);
         if place.lose() {
+            self.lent.remove(&slot);
             out.push(Effect::Lost(slot));
         }
         if place.attempt.as_ref().is_some_and(|attempt| attempt.ballot < token) {

@@ -14,6 +14,10 @@
 //! | drainer | the slot is to go to another of the set | gives no permits, then signs the slot away |
 //! | giver | it signed a slot away | says so until the receiver proposes, or takes it back by a ballot |
 //!
+//! *Contracts* ([`Input::Lend`], [`Input::Stay`]; see [`crate::contract_net`]) stand beside what the view places, for as long as a process remembers
+//! them: the holder gives the contractor a copy, takes it into the set in place of the last owner, and hands the slot over; the contractor keeps it.
+//! They are wishes like those of the view: what is asked for, not what is granted.
+//!
 //! # Why it is safe
 //!
 //! *Order.* Each slot is a line of decisions by Paxos (Lamport, "The Part-Time Parliament", TOCS 1998) whose voters change as in

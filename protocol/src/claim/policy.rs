@@ -202,7 +202,8 @@ impl<K: Keys> State<K> {
             self.places.entry(slot).or_default().wish = None;
             return;
         };
-        let by_hand = self.places.get(&slot).is_some_and(|p| p.give_to.is_some());
+        let by_hand =
+            self.places.get(&slot).is_some_and(|p| p.give_to.is_some()) || self.lent.contains_key(&slot);
         let place = self.places.entry(slot).or_default();
         let since = match place.wish.as_deref() {
             Some((known, since)) if *known == wish => *since,
@@ -228,6 +229,7 @@ impl<K: Keys> State<K> {
     /// What should be otherwise with a slot that this peer holds.
     fn wish(&mut self, slot: Slot, view: &View, out: &mut Vec<Effect>) -> Option<Wish> {
         let me = self.me;
+        let placed = self.placed(slot, view);
         let place = self.places.get_mut(&slot)?;
         let set = place.record.known()?.claim.set.clone();
         let keeps = |peer: &PeerKey| set.binary_search(peer).is_ok();
@@ -240,10 +242,7 @@ impl<K: Keys> State<K> {
         if !view.settled() {
             return None;
         }
-        let should = view.should_hold(slot, self.config.replicas)?;
-        let owners = view.owners(slot, self.config.replicas);
-        let mut desired: BTreeSet<PeerKey> = owners.as_slice().iter().copied().collect();
-        desired.insert(should);
+        let (should, desired) = placed?;
         let missing: Vec<PeerKey> =
             desired.iter().copied().filter(|peer| !keeps(peer) && *peer != me).collect();
         place.copying.retain(|peer| missing.contains(peer));
@@ -280,6 +279,21 @@ impl<K: Keys> State<K> {
         }
         let moves = should != me && keeps(&should) && view.status(&should) == Some(Status::Alive);
         moves.then_some(Wish::Holder(should))
+    }
+
+    /// Who should hold a slot that this peer holds, and who should keep it: by the view, or by a contract; then the contractor takes the place of
+    /// the last of the owners, so that whoever is the first is of the set when the contract ends.
+    fn placed(&self, slot: Slot, view: &View) -> Option<(PeerKey, BTreeSet<PeerKey>)> {
+        let replicas = self.config.replicas;
+        let lent = self.lent.get(&slot).copied().filter(|to| view.stays(to));
+        let contractor = if self.stays.contains(&slot) { lent.or(Some(self.me)) } else { lent };
+        let owners = view.owners(slot, replicas);
+        let place_taken = contractor.is_some_and(|contractor| !owners.contains(&contractor));
+        let keep = if place_taken { replicas.saturating_sub(1) } else { replicas };
+        let mut desired: BTreeSet<PeerKey> = owners.as_slice().iter().take(keep).copied().collect();
+        let should = contractor.or_else(|| view.should_hold(slot, replicas))?;
+        desired.insert(should);
+        Some((should, desired))
     }
 
     fn drain(&mut self, now: Instant, slot: Slot, to: PeerKey, out: &mut Vec<Effect>) {

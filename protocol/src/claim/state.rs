@@ -53,6 +53,9 @@ pub struct State<K> {
     pub(super) news: BTreeSet<Slot>,
     pub(super) gossip_at: Option<Instant>,
     pub(super) announce_at: Instant,
+    /// Contracts: to whom slots held here are to go, and which stay here.
+    pub(super) lent: BTreeMap<Slot, PeerKey>,
+    pub(super) stays: BTreeSet<Slot>,
     /// What a peer that leaves has not begun to hand over.
     pub(super) leaving: Option<Parting>,
     pub(super) forced: u64,
@@ -116,6 +119,8 @@ impl<K: Keys> State<K> {
             renew_at: None,
             news: BTreeSet::new(),
             gossip_at: None,
+            lent: BTreeMap::new(),
+            stays: BTreeSet::new(),
             leaving: None,
             forced: 0,
             revision: 0,
@@ -208,6 +213,20 @@ impl<K: Keys> State<K> {
             Input::Drained(slots) => slots.into_iter().for_each(|slot| self.drained(now, slot, out)),
             Input::Give(slot, peer) => {
                 self.known(slot, |place| place.give_to = Some(peer));
+                self.plan(slot, now);
+            }
+            Input::Lend(slot, to) => {
+                match to {
+                    Some(to) => self.lent.insert(slot, to),
+                    None => self.lent.remove(&slot),
+                };
+                self.plan(slot, now);
+            }
+            Input::Stay(slot, stays) => {
+                match stays {
+                    true => self.stays.insert(slot),
+                    false => self.stays.remove(&slot),
+                };
                 self.plan(slot, now);
             }
             Input::Leave(first) => {

@@ -399,6 +399,55 @@ fn who_leaves_gives_away_first_what_has_content() {
 }
 
 #[test]
+fn what_is_lent_goes_to_the_contractor_stays_there_and_comes_back_when_the_contract_ends() {
+    let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();
+    let mut swarm = Swarm::of(&[6], slots.iter().copied());
+    swarm.run(Duration::from_secs(60));
+    swarm.assert_settled();
+    let view = swarm.peers.values().next().and_then(|state| state.view.clone()).expect("a view");
+    let slot = slots[3];
+    let owners = view.owners(slot, 3).as_slice().to_vec();
+    let to = swarm.groups[0].iter().copied().find(|peer| !owners.contains(peer)).expect("a stranger");
+    swarm.feed(to, Input::Stay(slot, true));
+    swarm.feed(owners[0], Input::Lend(slot, Some(to)));
+    swarm.run(Duration::from_secs(5));
+    let set = |swarm: &Swarm| swarm.peers[&to].claim(slot).map(|(mint, _)| mint.claim.set.clone());
+    let mut expected = vec![owners[0], owners[1], to];
+    expected.sort_unstable();
+    assert!(swarm.peers[&to].holds(slot) && !swarm.peers[&owners[0]].holds(slot));
+    assert_eq!(set(&swarm), Some(expected.clone()), "the contractor and the first two owners");
+    swarm.feed(to, Input::Want(slot));
+    swarm.run(Duration::from_secs(300));
+    assert!(swarm.peers[&to].holds(slot));
+    assert_eq!(set(&swarm), Some(expected), "nothing moves while it lasts");
+    swarm.feed(to, Input::Stay(slot, false));
+    swarm.run(Duration::from_secs(60));
+    swarm.assert_settled();
+}
+
+#[test]
+fn what_was_lent_and_is_withdrawn_stays_and_who_is_gone_gets_nothing() {
+    let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();
+    let mut swarm = Swarm::of(&[6], slots.iter().copied());
+    swarm.run(Duration::from_secs(60));
+    let view = swarm.peers.values().next().and_then(|state| state.view.clone()).expect("a view");
+    let owners = view.owners(slots[3], 3).as_slice().to_vec();
+    let strangers = swarm.groups[0].iter().copied().filter(|peer| !owners.contains(peer));
+    let strangers: Vec<PeerKey> = strangers.collect();
+    swarm.feed(owners[0], Input::Lend(slots[3], Some(strangers[0])));
+    swarm.feed(owners[0], Input::Lend(slots[3], None));
+    swarm.run(Duration::from_secs(60));
+    swarm.assert_settled();
+    swarm.peers.remove(&strangers[1]);
+    swarm.groups[0].retain(|peer| *peer != strangers[1]);
+    swarm.show();
+    swarm.run(Duration::from_secs(60));
+    swarm.feed(owners[0], Input::Lend(slots[3], Some(strangers[1])));
+    swarm.run(Duration::from_secs(60));
+    swarm.assert_settled();
+}
+
+#[test]
 fn who_catches_up_with_a_peer_that_goes_down_asks_the_others_at_once() {
     let mut swarm = Swarm::of(&[3], Slot::all().take(1));
     let slot = Slot::all().next().expect("a slot");

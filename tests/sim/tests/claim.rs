@@ -24,6 +24,13 @@ fn claims_hold_for_some_seeds() {
 }
 
 #[test]
+fn claims_hold_where_slots_are_lent_and_go_back() {
+    if let Some(violation) = first_failure(Variant::Lending, 0..8) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
 fn a_set_of_which_too_many_are_gone_is_replaced() {
     // Seed 3: a proposer whose set had lost its majority proposed for ever.
     if let Some(violation) = first_failure(Variant::Right, 3..4) {

@@ -7,6 +7,7 @@ mod checks;
 mod flaw;
 mod frame;
 mod happened;
+mod lending;
 mod members;
 mod node;
 
@@ -38,6 +39,8 @@ pub enum Variant {
     Right,
     /// Nothing; but two peers found a swarm of one name, and meet.
     TwoFounders,
+    /// Nothing; peers lend slots to each other by contract all the time, and keep what is placed elsewhere.
+    Lending,
     /// Promises and acknowledgements are sent before the disk has them.
     AnswersBeforeSync,
     /// A member does not wait for a lease after a restart.
@@ -52,9 +55,10 @@ pub enum Variant {
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Variant; 7] = [
+    pub const ALL: [Variant; 8] = [
         Variant::Right,
         Variant::TwoFounders,
+        Variant::Lending,
         Variant::AnswersBeforeSync,
         Variant::ForgetsLease,
         Variant::CountsFromAnswer,
@@ -98,6 +102,7 @@ impl Scenario for Claims {
         match self.0 {
             Variant::Right => "claim",
             Variant::TwoFounders => "claim-two-founders",
+            Variant::Lending => "claim-lending",
             Variant::AnswersBeforeSync => "claim-answers-before-sync",
             Variant::ForgetsLease => "claim-forgets-lease",
             Variant::CountsFromAnswer => "claim-counts-from-answer",
@@ -110,6 +115,7 @@ impl Scenario for Claims {
         match self.0 {
             Variant::Right => "who may fetch: claims, take-overs, sets that change, handoffs, force",
             Variant::TwoFounders => "the same where two swarms of one name meet: one line of each slot stays",
+            Variant::Lending => "the same where slots are lent by contract and go back",
             Variant::AnswersBeforeSync => "the same with a planted bug: answers before the disk has them",
             Variant::ForgetsLease => "the same with a planted bug: no wait after a restart",
             Variant::CountsFromAnswer => "the same with a planted bug: the holder counts from the answer",
@@ -119,14 +125,14 @@ impl Scenario for Claims {
     }
 
     fn is_planted(&self) -> bool {
-        !matches!(self.0, Variant::Right | Variant::TwoFounders)
+        !matches!(self.0, Variant::Right | Variant::TwoFounders | Variant::Lending)
     }
 
     fn machines(&self, dice: &mut Dice) -> u32 {
         // A bug needs a set to show, and a meeting two.
         let (least, most) = match self.0 {
             Variant::Right => (1, 8),
-            Variant::TwoFounders => (2, 8),
+            Variant::TwoFounders | Variant::Lending => (2, 8),
             Variant::ForgetsLease => (5, 8),
             _ => (3, 5),
         };
@@ -170,7 +176,7 @@ impl Scenario for Claims {
             Variant::ForgetsOldSet => palette
                 .with(FaultKind::Join, dose(10, Duration::ZERO))
                 .with(FaultKind::Partition, Dose { least: LONG, ..dose(15, LONG * 5) }),
-            Variant::Right | Variant::TwoFounders | Variant::DoesNotDrain => palette,
+            Variant::Right | Variant::TwoFounders | Variant::Lending | Variant::DoesNotDrain => palette,
         }
     }
 
@@ -181,7 +187,7 @@ impl Scenario for Claims {
             Variant::AnswersBeforeSync => &[FaultKind::PowerLoss],
             Variant::CountsFromAnswer => &[FaultKind::Pause],
             Variant::ForgetsOldSet => &[FaultKind::Join, FaultKind::Partition],
-            Variant::Right | Variant::TwoFounders | Variant::DoesNotDrain => &[],
+            Variant::Right | Variant::TwoFounders | Variant::Lending | Variant::DoesNotDrain => &[],
         };
         let has = |plan: &Vec<Accident>| needed.iter().all(|kind| plan.iter().any(|one| one.kind == *kind));
         let (palette, tries) = (self.palette(), 0..64);

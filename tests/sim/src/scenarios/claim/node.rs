@@ -46,7 +46,9 @@ pub struct Peer {
     /// The renewals sent, and when each member's answer came, by which claim: for a planted bug.
     renewals: BTreeMap<u64, Vec<Run>>,
     pub(super) answered: BTreeMap<(Slot, PeerKey), (u64, Instant)>,
-    dice: Dice,
+    /// Slots that stay here by contract, until then.
+    pub(super) stays: BTreeMap<Slot, Instant>,
+    pub(super) dice: Dice,
     beat_at: Instant,
     work_at: Instant,
     leaving: bool,
@@ -58,7 +60,7 @@ impl Peer {
         self.permits.iter().filter(move |permit| permit.slot == slot && now < permit.not_after)
     }
 
-    fn feed(&mut self, ctx: &mut Ctx<'_, Happened>, input: Input) {
+    pub(super) fn feed(&mut self, ctx: &mut Ctx<'_, Happened>, input: Input) {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             let mut out = Vec::new();
@@ -185,6 +187,9 @@ impl Peer {
             ctx.log(Happened::Fetched(*permit));
         }
         self.permits.retain(|permit| now < permit.use_at && now < permit.not_after);
+        if self.variant == Variant::Lending {
+            self.lend(ctx);
+        }
         if !self.leaving {
             let slots = config().slots;
             if let Some(&slot) = self.dice.pick(&slots) {
@@ -245,6 +250,7 @@ impl Node for Peer {
             copies: BTreeMap::new(),
             renewals: BTreeMap::new(),
             answered: BTreeMap::new(),
+            stays: BTreeMap::new(),
             dice: Dice::new(seed, "peer"),
             beat_at: now,
             work_at: now,
