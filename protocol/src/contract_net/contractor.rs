@@ -1,7 +1,7 @@
 //! The side of who has time: bids, takes, works, and gives back.
 
 use super::io::{Effect, Reason};
-use super::load::{Load, Lot};
+use super::load::{Load, Lot, pages_of};
 use super::message::{CallId, Message, Why};
 use super::state::Common;
 use super::story::Event;
@@ -137,8 +137,7 @@ impl Contractor {
             return;
         }
         let own = common.report.load.with(self.promised());
-        let settled = common.view.as_ref().is_some_and(|view| view.settled());
-        let refusal = if common.leaving || !settled {
+        let refusal = if common.leaving || !common.is_settled() {
             Some(Why::Away)
         } else if common.report.room == 0 || self.jobs.len() >= common.config.taken {
             Some(Why::Full)
@@ -157,10 +156,8 @@ impl Contractor {
         self.bid = Some(Bid { of: (from, id), room, until });
         common.out.push(Effect::Send(from, Message::Propose { id, load: own, room }));
         if !again {
-            let (count, pages) = (lots.len(), lots.iter().map(|lot| u64::from(lot.pages)).sum());
-            let count = u32::try_from(count).unwrap_or(u32::MAX);
-            let event = Event::Called { by: from, load, lots: count, pages, asked: vec![common.own] };
-            common.tell(from, id, event);
+            let (pages, asked) = (pages_of(lots), vec![common.own]);
+            common.tell(from, id, Event::Called { by: from, load, lots: lots.len(), pages, asked });
             common.tell(from, id, Event::Bid { by: common.own, load: own, standing: None });
         }
     }
@@ -176,7 +173,7 @@ impl Contractor {
             return common.out.push(Effect::Send(from, Message::Agree { id }));
         }
         let bid = self.bid.take_if(|bid| bid.of == (from, id));
-        let pages: u64 = lots.iter().map(|lot| u64::from(lot.pages)).sum();
+        let pages = pages_of(lots);
         let taken = |lot: &Lot| self.keeps(lot.slot);
         let fits = bid.is_some_and(|bid| pages <= bid.room) && !lots.iter().any(taken);
         if !fits || common.leaving {
@@ -196,8 +193,7 @@ impl Contractor {
         common.out.extend(job.lots.keys().map(|slot| Effect::Keep(*slot)));
         self.jobs.insert((from, id), job);
         common.out.push(Effect::Send(from, Message::Agree { id }));
-        let count = u32::try_from(lots.len()).unwrap_or(u32::MAX);
-        common.tell(from, id, Event::Won { by: common.own, lots: count, pages });
+        common.tell(from, id, Event::Won { by: common.own, lots: lots.len(), pages });
     }
 
     pub fn rejected(&mut self, from: PeerKey, id: CallId, common: &mut Common) {
@@ -258,29 +254,40 @@ impl Contractor {
 
     /// A contract ends: what came by it goes where it is placed.
     fn finish(&mut self, name: (PeerKey, CallId), why: Option<Why>, common: &mut Common) {
-        let Some(job) = self.jobs.remove(&name) else { return };
-        let (from, id) = name;
-        common.out.extend(job.lots.keys().map(|slot| Effect::Return(*slot)));
-        let (message, event) = match why {
-            None => (Message::Done { id }, Event::Done { by: common.own }),
-            Some(why) => (Message::Failure { id, why }, Event::Failed { with: from, why }),
-        };
-        match why {
-            None => self.done += 1,
-            Some(_) => self.failed += 1,
+        if !self.give_back(name, why, common) {
+            return;
         }
-        common.out.push(Effect::Send(from, message));
-        common.tell(from, id, event);
-        common.stories.end(from, id);
+        let (to, id) = name;
+        let message = match why {
+            None => Message::Done { id },
+            Some(why) => Message::Failure { id, why },
+        };
+        common.out.push(Effect::Send(to, message));
     }
 
     /// The manager ends it.
     pub fn cancelled(&mut self, from: PeerKey, id: CallId, why: Why, common: &mut Common) {
-        let Some(job) = self.jobs.remove(&(from, id)) else { return };
+        self.give_back((from, id), Some(why), common);
+    }
+
+    /// Takes note of a contract's end, and returns what came by it; false if there is no such contract.
+    fn give_back(&mut self, name: (PeerKey, CallId), why: Option<Why>, common: &mut Common) -> bool {
+        let Some(job) = self.jobs.remove(&name) else { return false };
+        let (with, id) = name;
         common.out.extend(job.lots.keys().map(|slot| Effect::Return(*slot)));
-        self.failed += 1;
-        common.tell(from, id, Event::Failed { with: from, why });
-        common.stories.end(from, id);
+        let event = match why {
+            None => {
+                self.done += 1;
+                Event::Done { by: common.own }
+            }
+            Some(why) => {
+                self.failed += 1;
+                Event::Failed { with, why }
+            }
+        };
+        common.tell(with, id, event);
+        common.stories.end(with, id);
+        true
     }
 
     pub fn renewed(&mut self, from: PeerKey, id: CallId, limit_ms: u32, common: &mut Common) {
@@ -350,20 +357,17 @@ impl Contractor {
     /// Asks others for something to do, if there is little here.
     pub fn solicit(&mut self, common: &mut Common, is_giving: bool) {
         let load = common.report.load.with(self.promised());
-        let settled = common.view.as_ref().is_some_and(|view| view.settled());
         let has_room = common.report.room > 0 && self.jobs.len() < common.config.taken && self.bid.is_none();
         if load.ability() >= common.config.idle {
             (self.solicit_at, self.solicit_pause) = (common.now, Duration::ZERO);
             return;
         }
-        if is_giving || !settled || common.leaving || !has_room || common.now < self.solicit_at {
+        if is_giving || !common.is_settled() || common.leaving || !has_room || common.now < self.solicit_at {
             return;
         }
         self.solicit_pause = (self.solicit_pause * 2).clamp(common.config.interval, common.config.back_off);
         self.solicit_at = common.now + self.solicit_pause;
-        let members = common.view.as_ref().map(|view| view.members().map(|(peer, _)| *peer).collect());
-        let mut others: Vec<PeerKey> = members.unwrap_or_default();
-        others.retain(|peer| common.stays(peer));
+        let mut others = common.others();
         for _ in 0..common.config.candidates {
             if others.is_empty() {
                 return;

@@ -111,7 +111,7 @@ pub fn select_shed(
             chosen.push(*lot);
         }
     }
-    let kept = load.without(chosen.iter().map(|lot| u64::from(lot.pages)).sum());
+    let kept = load.without(pages_of(&chosen));
     if kept.ability() >= water.high && chosen.len() < most {
         let smallest = free.iter().rfind(|lot| !chosen.contains(lot)).copied();
         chosen.extend(smallest);
@@ -138,7 +138,7 @@ struct Share {
 
 impl Share {
     fn load(&self) -> Load {
-        self.bidder.load.with(sum(&self.lots))
+        self.bidder.load.with(pages_of(&self.lots))
     }
 
     /// Whether it would give a lot back to who has so much to do.
@@ -148,7 +148,8 @@ impl Share {
     }
 }
 
-fn sum(lots: &[Lot]) -> u64 {
+/// Pages in all of these.
+pub(super) fn pages_of(lots: &[Lot]) -> u64 {
     lots.iter().map(|lot| u64::from(lot.pages)).sum()
 }
 
@@ -163,7 +164,7 @@ pub fn share(own: Load, lots: &[Held], bidders: &[Bidder], water: &Water) -> Vec
         let level = level(left, &bidders[place..]);
         let worth = water.is_worth(left.ability(), bidder.load.ability());
         let share = if worth { fair(level, bidder, &mut lots) } else { Vec::new() };
-        left = left.without(sum(&share));
+        left = left.without(pages_of(&share));
         shares.push(Share { bidder: *bidder, lots: share });
     }
     // Where no lot fitted into what would be fair: the smallest one, if it is done sooner there than everything is here.

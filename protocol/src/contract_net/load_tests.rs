@@ -32,7 +32,7 @@ fn ability_is_the_time_to_be_done_however_large_the_numbers() {
 #[test]
 fn the_largest_lots_go_first_until_low_water_and_nothing_goes_below_high_water() {
     let lots = lots(&[10, 40, 50, 5, 20]);
-    let load = Load { pages: sum(&lots), speed: 1_000 };
+    let load = Load { pages: pages_of(&lots), speed: 1_000 };
     assert_eq!(load.ability(), Duration::from_secs(125));
     let shed = select_shed(load, &lots, &BTreeSet::new(), &WATER, 100);
     assert_eq!(shed.iter().map(|lot| lot.pages).collect::<Vec<_>>(), [50, 40, 5], "95 of 125 are too much");
@@ -62,11 +62,11 @@ fn all_would_be_done_at_one_time_by_their_speeds() {
     let bidders = [bidder(1, 0, 2_000), bidder(2, 300, 1_000), bidder(3, 5_000, 1_000)];
     let shares = share(own, &held(&lots), &bidders, &WATER);
     // 1,200 pages at a speed of four: 300 s for each of them.
-    let counts: Vec<_> = shares.iter().map(|(peer, lots)| (*peer, sum(lots))).collect();
+    let counts: Vec<_> = shares.iter().map(|(peer, lots)| (*peer, pages_of(lots))).collect();
     assert_eq!(counts, [(peer(1), 600)], "the second has as much as it would have then, the third more");
     let own = Load { pages: 2_100, speed: 1_000 };
     let shares = share(own, &held(&self::lots(&[1; 2_100])), &bidders, &WATER);
-    let counts: Vec<_> = shares.iter().map(|(peer, lots)| (*peer, sum(lots))).collect();
+    let counts: Vec<_> = shares.iter().map(|(peer, lots)| (*peer, pages_of(lots))).collect();
     assert_eq!(counts, [(peer(1), 1_200), (peer(2), 300)], "600 s");
 }
 
@@ -95,7 +95,7 @@ fn nobody_is_given_more_than_it_has_room_for() {
     let lots = lots(&[10; 50]);
     let own = Load { pages: 500, speed: 1_000 };
     let shares = share(own, &held(&lots), &[Bidder { room: 25, ..bidder(1, 0, 1_000) }], &WATER);
-    assert_eq!(shares.iter().map(|(_, lots)| sum(lots)).collect::<Vec<_>>(), [20]);
+    assert_eq!(shares.iter().map(|(_, lots)| pages_of(lots)).collect::<Vec<_>>(), [20]);
 }
 
 fn any_load() -> impl Strategy<Value = Load> {
@@ -107,12 +107,12 @@ proptest! {
     #[test]
     fn shedding_is_a_fixed_point(pages in vec(0u32..2_000, 0..60), speed in 1u32..100_000, most in 1usize..80) {
         let lots = lots(&pages);
-        let load = Load { pages: sum(&lots), speed };
+        let load = Load { pages: pages_of(&lots), speed };
         let shed = select_shed(load, &lots, &BTreeSet::new(), &WATER, most);
         prop_assert!(shed.len() <= most);
         let previous: BTreeSet<Slot> = shed.iter().map(|lot| lot.slot).collect();
         let left: Vec<Lot> = lots.iter().copied().filter(|lot| !previous.contains(&lot.slot)).collect();
-        let after = load.without(sum(&shed));
+        let after = load.without(pages_of(&shed));
         let again = select_shed(after, &left, &BTreeSet::new(), &WATER, most);
         prop_assert!(again.is_empty() || shed.len() == most, "{again:?}");
     }
@@ -125,16 +125,16 @@ proptest! {
         others in vec(any_load(), 0..5),
     ) {
         let lots = lots(&pages);
-        let own = Load { pages: sum(&lots), speed };
+        let own = Load { pages: pages_of(&lots), speed };
         let bidders: Vec<Bidder> =
             (0..).zip(&others).map(|(n, load)| Bidder { peer: peer(n), load: *load, room: u64::MAX }).collect();
         let shares = share(own, &held(&lots), &bidders, &WATER);
         let gone: Vec<Lot> = shares.iter().flat_map(|(_, lots)| lots.iter().copied()).collect();
         prop_assert_eq!(gone.iter().map(|lot| lot.slot).collect::<BTreeSet<_>>().len(), gone.len());
-        let left = own.without(sum(&gone));
+        let left = own.without(pages_of(&gone));
         for (peer, taken) in &shares {
             let bidder = bidders.iter().find(|one| one.peer == *peer).expect("a bidder");
-            let after = bidder.load.with(sum(taken));
+            let after = bidder.load.with(pages_of(taken));
             prop_assert!(after.ability() < own.ability(), "{after:?} {own:?}");
             // It would give nothing of it back at once.
             for lot in taken {

@@ -1,8 +1,8 @@
 //! The side of who has too much: calls, counts bids, awards, and sees contracts through.
 
 use super::io::{Effect, Reason};
-use super::load::{Bidder, Held, Load, Lot, select_shed, share};
-use super::message::{CallId, MAX_LOTS, Message, Why};
+use super::load::{Bidder, Held, Load, Lot, pages_of, select_shed, share};
+use super::message::{CallId, MAX_LOTS, Message, Why, millis};
 use super::state::Common;
 use super::story::Event;
 use crate::key::Slot;
@@ -52,6 +52,24 @@ impl Deal {
     /// Pages that are promised and still here.
     fn pending(&self) -> u64 {
         self.lots.values().filter(|(_, gone)| !gone).map(|(pages, _)| u64::from(*pages)).sum()
+    }
+
+    /// Whether little of it was done, as the contractor says.
+    fn is_hardly_begun(&self) -> bool {
+        self.waiting * 4 > self.pages * 3
+    }
+
+    /// Lots that have not gone stay.
+    fn withdraw(&mut self, out: &mut Vec<Effect>) {
+        let pending = self.lots.iter().filter(|(_, (_, gone))| !gone);
+        out.extend(pending.map(|(slot, _)| Effect::Withdraw(*slot)));
+        self.lots.retain(|_, (_, gone)| *gone);
+    }
+
+    /// All have gone that will.
+    fn run(&mut self, common: &Common) {
+        self.stage = Stage::Running;
+        self.until = common.now + common.config.limit + common.config.arrival;
     }
 }
 
@@ -131,11 +149,8 @@ impl Manager {
     pub fn look(&mut self, common: &mut Common, promised: u64) {
         let config = &common.config;
         self.soliciting.retain(|_, at| common.now < *at + config.interval * 2);
-        let settled = common.view.as_ref().is_some_and(|view| view.settled());
-        if self.calling.is_some() || common.now < self.next_at || !settled || common.leaving {
-            return;
-        }
-        if self.deals.len() >= config.given {
+        let busy = self.calling.is_some() || self.deals.len() >= config.given;
+        if busy || common.now < self.next_at || !common.is_settled() || common.leaving {
             return;
         }
         let load = self.load(common, promised);
@@ -148,6 +163,11 @@ impl Manager {
             (self.pause, self.candidates) = (Duration::ZERO, 0);
             return;
         }
+        self.call(load, shed, common);
+    }
+
+    /// Calls for proposals.
+    fn call(&mut self, load: Load, shed: Vec<Lot>, common: &mut Common) {
         let chosen: BTreeSet<Slot> = shed.iter().map(|lot| lot.slot).collect();
         let mut lots: Vec<Held> =
             common.report.lots.iter().filter(|held| chosen.contains(&held.lot.slot)).cloned().collect();
@@ -159,17 +179,13 @@ impl Manager {
         self.next_id += 1;
         let id = CallId(self.next_id);
         let patience = common.config.patience;
-        let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        let patience_ms = millis(patience);
         for peer in &asked {
             let call = Message::Call { id, load, patience_ms, lots: shed.clone() };
             common.out.push(Effect::Send(*peer, call));
         }
-        let (count, pages) = (shed.len(), shed.iter().map(|lot| u64::from(lot.pages)).sum());
-        let asked_in_order = asked.iter().copied().collect();
-        let lots_told = u32::try_from(count).unwrap_or(u32::MAX);
-        let own = common.own;
-        let event = Event::Called { by: own, load, lots: lots_told, pages, asked: asked_in_order };
-        common.tell(own, id, event);
+        let (own, pages, told) = (common.own, pages_of(&shed), asked.iter().copied().collect());
+        common.tell(own, id, Event::Called { by: own, load, lots: shed.len(), pages, asked: told });
         // Half as long again, as the call has to get there and the bids back.
         let until = common.now + patience + patience / 2;
         let (bids, refused) = (BTreeMap::new(), BTreeSet::new());
@@ -210,8 +226,7 @@ impl Manager {
                 asked.insert(peer);
             }
         }
-        let members = common.view.as_ref().map(|view| view.members().map(|(peer, _)| *peer).collect());
-        let mut others: Vec<PeerKey> = members.unwrap_or_default();
+        let mut others = common.others();
         others.retain(|peer| fit(common, peer) && !asked.contains(peer) && !busy.contains(peer));
         while asked.len() < most && !others.is_empty() {
             let at = common.below(others.len());
@@ -268,14 +283,13 @@ impl Manager {
             bidder.load.speed = common.standing.believed(&bidder.peer, bidder.load.speed, common.now);
         }
         let shares = share(self.load(common, promised), &lots, &bidders, &common.config.water);
-        let limit_ms = u32::try_from(common.config.limit.as_millis()).unwrap_or(u32::MAX);
+        let limit_ms = millis(common.config.limit);
         let (own, room) = (common.own, common.config.given.saturating_sub(self.deals.len()));
         let mut won = BTreeSet::new();
         for (to, lots) in shares.into_iter().take(room) {
             won.insert(to);
-            let pages = lots.iter().map(|lot| u64::from(lot.pages)).sum();
-            let count = u32::try_from(lots.len()).unwrap_or(u32::MAX);
-            common.tell(own, id, Event::Won { by: to, lots: count, pages });
+            let pages = pages_of(&lots);
+            common.tell(own, id, Event::Won { by: to, lots: lots.len(), pages });
             let about = lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
             let until = common.now + common.config.reserved;
             common.out.push(Effect::Send(to, Message::Accept { id, lots, limit_ms }));
@@ -332,8 +346,7 @@ impl Manager {
         if deal.lots.is_empty() {
             self.end((id, peer), Why::Nothing, common);
         } else if deal.stage == Stage::Moving && deal.lots.values().all(|(_, gone)| *gone) {
-            deal.stage = Stage::Running;
-            deal.until = common.now + common.config.limit + common.config.arrival;
+            deal.run(common);
         }
     }
 
@@ -344,9 +357,8 @@ impl Manager {
     }
 
     pub fn done(&mut self, from: PeerKey, id: CallId, common: &mut Common) {
-        let Some(deal) = self.deals.remove(&(id, from)) else { return };
-        let pending = deal.lots.iter().filter(|(_, (_, gone))| !gone);
-        common.out.extend(pending.map(|(slot, _)| Effect::Withdraw(*slot)));
+        let Some(mut deal) = self.deals.remove(&(id, from)) else { return };
+        deal.withdraw(&mut common.out);
         self.done += 1;
         common.standing.kept(from, common.now);
         common.tell(common.own, id, Event::Done { by: from });
@@ -368,13 +380,12 @@ impl Manager {
             return;
         };
         let better_here = common.config.water.is_worth(load.ability(), here);
-        let idle = deal.waiting * 4 > deal.pages * 3;
-        if better_here || idle {
+        if better_here || deal.is_hardly_begun() {
             return self.late((id, from), common);
         }
-        deal.until = common.now + common.config.limit + common.config.arrival;
-        (deal.pages, deal.stage) = (deal.waiting, Stage::Running);
-        let limit_ms = u32::try_from(common.config.limit.as_millis()).unwrap_or(u32::MAX);
+        deal.pages = deal.waiting;
+        deal.run(common);
+        let limit_ms = millis(common.config.limit);
         common.out.push(Effect::Send(from, Message::Renewed { id, limit_ms }));
         common.tell(common.own, id, Event::Renewed { with: from });
     }
@@ -385,13 +396,8 @@ impl Manager {
         let any_gone = deal.lots.values().any(|(_, gone)| *gone);
         if deal.stage == Stage::Moving && any_gone {
             // What did not come stays; the rest goes on.
-            let stays = |(_, gone): &(u32, bool)| !gone;
-            let pending: Vec<Slot> =
-                deal.lots.iter().filter(|(_, lot)| stays(lot)).map(|(slot, _)| *slot).collect();
-            deal.lots.retain(|_, lot| !stays(lot));
-            deal.stage = Stage::Running;
-            deal.until = common.now + common.config.limit + common.config.arrival;
-            return common.out.extend(pending.into_iter().map(Effect::Withdraw));
+            deal.withdraw(&mut common.out);
+            return deal.run(common);
         }
         let why = match deal.stage {
             Stage::Awarded => Why::Late,
@@ -404,14 +410,12 @@ impl Manager {
 
     /// A contract ends that was not done.
     fn end(&mut self, name: (CallId, PeerKey), why: Why, common: &mut Common) {
-        let Some(deal) = self.deals.remove(&name) else { return };
+        let Some(mut deal) = self.deals.remove(&name) else { return };
         let (id, peer) = name;
-        let pending = deal.lots.iter().filter(|(_, (_, gone))| !gone);
-        common.out.extend(pending.map(|(slot, _)| Effect::Withdraw(*slot)));
-        let hardly_begun = deal.waiting * 4 > deal.pages * 3;
+        deal.withdraw(&mut common.out);
         let broken = match why {
             Why::Late | Why::Nothing | Why::Away => true,
-            Why::Time => hardly_begun,
+            Why::Time => deal.is_hardly_begun(),
             Why::Busy | Why::Full | Why::Others | Why::Released => false,
         };
         if broken {

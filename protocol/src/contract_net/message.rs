@@ -3,12 +3,18 @@
 use super::load::{Load, Lot};
 use crate::wire::{self, Versioned, WireError};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The largest message in bytes: with lots of 8 bytes at most, what [`MAX_LOTS`] need and what is around them.
 pub const MAX_MESSAGE: usize = 12 * 1_024;
 /// Lots of one call, and of one contract. Of ten thousand sites with sizes by Zipf's law (exponent .8) the largest thousand have more than half of all
 /// pages.
 pub const MAX_LOTS: usize = 1_024;
+
+/// A span as it travels.
+pub(super) fn millis(span: Duration) -> u32 {
+    u32::try_from(span.as_millis()).unwrap_or(u32::MAX)
+}
 
 /// Names a call, and the contracts that come of it: of its caller, with whom it is spoken of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

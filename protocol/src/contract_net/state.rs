@@ -2,7 +2,6 @@
 
 use super::contractor::Contractor;
 use super::io::{Config, Effect, Input, Reason, Report};
-use super::load::Load;
 use super::manager::Manager;
 use super::message::{CallId, Message};
 use super::standing::Standing;
@@ -49,6 +48,17 @@ impl Common {
     /// Whether a peer may be dealt with at all.
     pub fn stays(&self, peer: &PeerKey) -> bool {
         *peer != self.own && self.view.as_ref().is_some_and(|view| view.stays(peer))
+    }
+
+    /// The others that may be dealt with.
+    pub fn others(&self) -> Vec<PeerKey> {
+        let members = self.view.iter().flat_map(|view| view.members());
+        members.map(|(peer, _)| *peer).filter(|peer| self.stays(peer)).collect()
+    }
+
+    /// Whether this peer knows the swarm well enough to deal.
+    pub fn is_settled(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.settled())
     }
 
     /// A number below `n`.
@@ -198,11 +208,6 @@ impl State {
     /// Whether a slot is here by a contract, though it is placed elsewhere.
     pub fn keeps(&self, slot: Slot) -> bool {
         self.contractor.keeps(slot)
-    }
-
-    /// What this peer has to do, with what it has promised to take and has not yet.
-    pub fn load(&self) -> Load {
-        self.common.report.load.with(self.contractor.promised())
     }
 
     /// Contracts that go on: those in which it gave, and those in which it took.

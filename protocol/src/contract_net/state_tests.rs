@@ -1,5 +1,5 @@
 use super::*;
-use crate::contract_net::load::{Held, Lot, Water};
+use crate::contract_net::load::{Held, Load, Lot, Water};
 use crate::contract_net::message::Why;
 use crate::member::MemberRecord;
 use crate::peer::{Keys, testing::Keyring};
@@ -307,7 +307,27 @@ fn who_calls_without_end_is_seldom_heard_and_reserves_less_each_time() {
 }
 
 #[test]
-fn the_idle_ask_for_work_and_are_called_first() {
+fn who_asks_for_work_is_called_before_anybody_else() {
+    let called = |asks: bool| {
+        let mut swarm = Swarm::new(&(1..=40).collect::<Vec<_>>());
+        let load = Load { pages: 0, speed: SPEED };
+        if asks {
+            swarm.tell(peer(1), Input::Received(peer(40), Message::Solicit { load }));
+        }
+        swarm.fill(1, 0..100, 1);
+        swarm.now = swarm.now + 5 * S;
+        swarm.report();
+        let to_it = |(from, to, message): &&(PeerKey, PeerKey, Message)| {
+            (*from, *to, message.kind()) == (peer(1), peer(40), "call")
+        };
+        assert_eq!(swarm.heard("call"), 3);
+        swarm.said.iter().filter(to_it).count()
+    };
+    assert_eq!((called(true), called(false)), (1, 0));
+}
+
+#[test]
+fn the_idle_ask_for_work_and_get_some() {
     let mut swarm = Swarm::new(&(1..=40).collect::<Vec<_>>());
     for n in 1..=39 {
         swarm.fill(n, (n as u16 * 100)..(n as u16 * 100 + 100), 1);

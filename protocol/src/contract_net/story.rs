@@ -22,7 +22,7 @@ pub enum Event {
         /// What the caller had to do.
         load: Load,
         /// Lots offered, and the pages in them.
-        lots: u32,
+        lots: usize,
         /// See `lots`.
         pages: u64,
         /// Who was asked.
@@ -49,7 +49,7 @@ pub enum Event {
         /// Who.
         by: PeerKey,
         /// Lots and pages.
-        lots: u32,
+        lots: usize,
         /// See `lots`.
         pages: u64,
     },

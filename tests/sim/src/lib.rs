@@ -22,6 +22,8 @@
 //! Accidents strike at moments at which bugs hide: a machine stops right after it asked for a write, or right after it
 //! sent something ([`Moment`]). A scenario can bring its own list of [`Accident`]s instead of drawn ones.
 //!
+//! [`market`] is no scenario: how even load becomes among thousands of peers, without faults (`anthill-sim --balance`).
+//!
 //! # When it fails
 //!
 //! The [`Violation`] shows the seed, the accidents, the last events of those involved, and the command that replays it.
