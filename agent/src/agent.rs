@@ -15,11 +15,12 @@ use anthill_crawler::frontier::{
 };
 use anthill_crawler::record::{CrawlId, QueueItem};
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::{HostId, SiteId};
+use anthill_protocol::key::{HostId, SiteId, Slot};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -345,6 +346,25 @@ impl<R: Rights> Agent<R> {
             waiting_hosts,
             front_weight: self.frontier.weight(),
         }
+    }
+
+    /// Pages that were never tried, by slot, of each at most what the delays of its hosts allow within so long: more than that nobody could
+    /// fetch. Revisits do not count: they come at their time.
+    pub fn waiting(&self, horizon: Duration) -> BTreeMap<Slot, u64> {
+        let mut untried = self.crawls.untried();
+        if !untried.is_empty() {
+            let allowed = self.frontier.allowed_within(horizon, self.now);
+            untried.retain(|slot, count| {
+                *count = allowed.get(slot).map_or(0, |allowed| *allowed.min(count));
+                *count > 0
+            });
+        }
+        untried
+    }
+
+    /// What it may do at most: requests at once, and in a thousand seconds, if anything was said of that.
+    pub fn limits(&self) -> (usize, Option<NonZeroU32>) {
+        (self.config.frontier.max_in_flight, self.config.frontier.max_speed)
     }
 
     /// Why no permits are given, if somebody said so.

@@ -424,6 +424,17 @@ impl Crawls {
         crawl.unwritten.take().map(|_| crawl.record.clone())
     }
 
+    /// What was never tried, of crawls that go on: by slot.
+    pub fn untried(&self) -> BTreeMap<Slot, u64> {
+        let mut untried: BTreeMap<Slot, u64> = BTreeMap::new();
+        for crawl in self.map.values().filter(|crawl| !crawl.over()) {
+            for (slot, count) in crawl.untried.iter().filter(|(_, count)| **count > 0) {
+                *untried.entry(*slot).or_default() += count;
+            }
+        }
+        untried
+    }
+
     /// Whether nothing untried is left of any crawl.
     pub fn idle(&self) -> bool {
         self.map.values().all(done)

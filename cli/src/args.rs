@@ -29,6 +29,8 @@ pub enum Command {
     Status(crate::status::Args),
     /// List the peers of the swarm
     Peers(crate::peers::Args),
+    /// Tell the negotiations of a peer about who does what
+    Contracts(crate::contracts::Args),
     /// Print a link by which others join the swarm
     Invite(crate::invite::Args),
     /// Start a peer of the swarm that an invitation is to

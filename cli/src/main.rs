@@ -5,6 +5,7 @@ mod ask;
 mod bench;
 mod completions;
 mod config;
+mod contracts;
 mod crawl;
 mod demo;
 mod exclude;
@@ -55,6 +56,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Seeds(args) => seeds::run(args),
         Command::Status(args) => status::run(args),
         Command::Peers(args) => peers::run(args),
+        Command::Contracts(args) => contracts::run(args),
         Command::Invite(args) => invite::run(args),
         Command::Join(args) => join::run(args),
         Command::Profile(args) => profile::run(args),

@@ -95,6 +95,7 @@ pub struct Metrics {
     steps: Family<Label, Histogram>,
     peers: Family<Label, Gauge>,
     links: Family<Label, Gauge>,
+    negotiations: Family<Label, Gauge>,
     /// Requests in flight to the web.
     pub in_flight: Gauge,
     /// Bytes of bodies received.
@@ -208,6 +209,7 @@ impl Metrics {
             paused: gauge(r, "paused", "1 while crawling is paused"),
             peers: labelled(r, "peers", "Other peers of the swarm, by whether they answer"),
             links: labelled(r, "links_exchanged", "Links exchanged with other peers since the start"),
+            negotiations: labelled(r, "negotiations", "What happened in negotiations since the start"),
             slots_held: gauge(r, "slots_held", "Slots that this peer fetches from and answers for"),
             slots_kept: gauge(r, "slots_kept", "Slots of which this peer has a whole copy"),
             copies_missing: gauge(
@@ -256,6 +258,11 @@ impl Metrics {
     /// How many links went a way.
     pub fn links(&self, way: &'static str) -> Gauge {
         self.links.get_or_create_owned(&[("way", way)])
+    }
+
+    /// How often something happened in negotiations.
+    pub fn negotiations(&self, what: &'static str) -> Gauge {
+        self.negotiations.get_or_create_owned(&[("what", what)])
     }
 
     /// The histogram of a step's seconds; keep it where it is used often.

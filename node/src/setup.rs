@@ -11,11 +11,13 @@ use anthill_crawler::frontier::revisit;
 use anthill_crawler::map::Map;
 use anthill_crawler::parse::{Extraction, ExtractionSettings};
 use anthill_dht::{Multiaddr, PeerId, SharedKey};
+use anthill_protocol::contract_net::Water;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::placement::Key;
-use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
+use anthill_protocol::{claim, contract_net, exclusion, links, registry, replica, steward, view};
 use anyhow::Context;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// Product token by which robots.txt and robots directives call this crawler.
@@ -129,6 +131,9 @@ pub fn agent(settings: &Settings) -> anthill_agent::Config {
     frontier.exempt = settings.shared_addresses.iter().map(|n| (n.address, n.bits)).collect();
     frontier.max_in_flight = settings.fetchers.max(1);
     frontier.agent_token = AGENT.to_owned();
+    // Checked: within what a thousandth of a request in a second can say.
+    let speed = (settings.limits.requests_per_s * 1_000.0).round() as u32;
+    frontier.max_speed = NonZeroU32::new(speed);
     config.revisit = settings.revisit.enabled.then_some(revisit::Settings {
         min: settings.revisit.min,
         max: settings.revisit.max,
@@ -161,6 +166,7 @@ pub fn mind(settings: &Settings, also_followed: BTreeSet<PeerKey>) -> anyhow::Re
         links: links::Config::default(),
         steward: steward::Config::default(),
         registry: registry::Config::default(),
+        contracts: settings.contracts.enabled.then(|| contracts(settings)),
         exclusion: exclusion::sync::Config::default(),
         rules: exclusion::Rules {
             moderators: keys(&settings.moderators)?,
@@ -169,6 +175,19 @@ pub fn mind(settings: &Settings, also_followed: BTreeSet<PeerKey>) -> anyhow::Re
         },
         canon: canon(settings),
     })
+}
+
+/// When work goes to others, and how.
+fn contracts(settings: &Settings) -> contract_net::Config {
+    let told = &settings.contracts;
+    let usual = contract_net::Config::default();
+    contract_net::Config {
+        water: Water { high: told.threshold, low: told.threshold / 3, ..usual.water },
+        candidates: told.candidates,
+        patience: told.patience,
+        limit: told.limit,
+        ..usual
+    }
 }
 
 /// The key of a private swarm.

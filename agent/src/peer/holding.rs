@@ -8,7 +8,7 @@ use crate::rights::Right;
 use anthill_protocol::claim::{self, Claim, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
-use anthill_protocol::{links, replica, steward};
+use anthill_protocol::{contract_net, links, replica, steward};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::time::Duration;
@@ -89,6 +89,7 @@ impl<K: Keys + Clone> Peer<K> {
         let owners = self.seen.owners(slot, self.config.claim.replicas);
         let part = match () {
             () if claim.keeps(&self.own) => Part::Member,
+            () if self.contracts.keeps(slot) => Part::Learner,
             () if owners.contains(&self.own) && self.leaving.is_none() => Part::Learner,
             () => Part::Released,
         };
@@ -132,15 +133,20 @@ impl<K: Keys + Clone> Peer<K> {
     /// One peer more is to have a copy of a slot held here; copies are told of all that are to have one and do not count yet.
     pub(super) fn copy(&mut self, slot: Slot, to: PeerKey) {
         let owners = self.seen.owners(slot, self.config.claim.replicas);
-        let kept = self.crawl.rights().claims.claim(slot).map(|(mint, _)| mint.claim.set.clone());
+        let claims = &self.crawl.rights().claims;
+        let kept = claims.claim(slot).map(|(mint, _)| mint.claim.set.clone());
+        let lent = claims.lent_to(slot);
+        let wanted = |peer: &PeerKey| owners.contains(peer) || lent == Some(*peer);
         let learners = &mut self.slots.of(slot).learners;
-        learners.retain(|peer| owners.contains(peer) && !kept.iter().flatten().any(|kept| kept == peer));
+        learners.retain(|peer| wanted(peer) && !kept.iter().flatten().any(|kept| kept == peer));
         learners.insert(to);
         let all = learners.iter().copied().collect();
         self.tell_copies(replica::Input::Copy(slot, all));
     }
 
     pub(super) fn lost(&mut self, slot: Slot) {
+        let claims = self.claims();
+        let to = claims.given_to(slot).or_else(|| claims.claim(slot).map(|(mint, _)| mint.claim.holder));
         let state = self.slots.of(slot);
         let loading = state.loading;
         (state.held, state.loading, state.drain, state.leased) = (None, false, None, None);
@@ -153,6 +159,7 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.outbox.push(Effect::CloseSlot(slot));
         self.tell_links(links::Input::Lost(slot));
+        self.tell_contracts(contract_net::Input::Lost(slot, to));
         self.part(slot);
         self.reroute(slot);
     }
@@ -203,6 +210,7 @@ impl<K: Keys + Clone> Peer<K> {
         // Hosts of what came while it was read had their turn too early.
         self.tell_crawl(crawl::Input::Granted(vec![Right::Slot(slot)]));
         self.links_come(slot, token);
+        self.tell_contracts(contract_net::Input::Gained(slot));
     }
 
     /// From now on links are taken in for a slot. What is durable already is mostly told while its hosts are read, and not again

@@ -16,7 +16,7 @@ use anthill_protocol::member::{Address, MemberRecord};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId};
 use anthill_protocol::signed::Signed;
-use anthill_protocol::{claim, exclusion, registry, view};
+use anthill_protocol::{claim, contract_net, exclusion, registry, view};
 use std::collections::BTreeSet;
 
 /// Names a write of records.
@@ -164,6 +164,8 @@ pub enum Effect {
     Begun(u64, Result<CrawlId, registry::Refused>),
     /// An exclusion was said, under this name; or why not. It is written down with the next write of records.
     Excluded(u64, Result<exclusion::RuleKey, exclusion::sync::Refused>),
+    /// Something happened in a negotiation: for the log.
+    Negotiated(contract_net::CallId, contract_net::story::Event),
     /// A slot was taken over by force.
     Forced(Slot),
     /// A member's disk is full: the slot has a copy less.

@@ -3,7 +3,7 @@
 use super::Peer;
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::Keys;
-use anthill_protocol::{claim, registry, view};
+use anthill_protocol::{claim, contract_net, registry, view};
 use std::fmt;
 
 /// What a peer that leaves waits for.
@@ -37,6 +37,7 @@ impl<K: Keys + Clone> Peer<K> {
     pub(super) fn leave(&mut self) {
         self.leaving = Some(WaitsFor::Slots);
         self.description.leaving = true;
+        self.tell_contracts(contract_net::Input::Release);
         self.tell_view(view::Input::Describe(self.description.clone()));
         let has_content = |slot: &Slot| self.copies.position(*slot).is_some_and(|at| at.seq > 0);
         let first = self.claims().slots().filter(has_content).collect();

@@ -1,7 +1,7 @@
 //! What peers of a swarm say to each other: a byte that names the protocol, then its message.
 
 use anthill_protocol::wire::{Versioned, WireError, encode_into};
-use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
+use anthill_protocol::{claim, contract_net, exclusion, links, registry, replica, steward, view};
 
 /// A message of one of the protocols.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +20,8 @@ pub enum Message {
     Registry(registry::Message),
     /// Exclusions.
     Exclusion(exclusion::Message),
+    /// Contracts.
+    Contract(contract_net::Message),
 }
 
 /// Why bytes are no message.
@@ -55,6 +57,7 @@ impl Message {
             Message::Steward(message) => put(5, message, SMALL),
             Message::Registry(message) => put(6, message, SMALL),
             Message::Exclusion(message) => put(7, message, SMALL),
+            Message::Contract(message) => put(8, message, SMALL),
         }
     }
 
@@ -72,6 +75,7 @@ impl Message {
             5 => Message::Steward(steward::Message::decode(rest)?),
             6 => Message::Registry(registry::Message::decode(rest)?),
             7 => Message::Exclusion(exclusion::Message::decode(rest)?),
+            8 => Message::Contract(contract_net::Message::decode(rest)?),
             other => return Err(MessageError::Protocol(other)),
         })
     }
@@ -86,6 +90,7 @@ impl Message {
             Message::Steward(_) => "steward",
             Message::Registry(_) => "registry",
             Message::Exclusion(_) => "exclusion",
+            Message::Contract(_) => "contract",
         }
     }
 }
@@ -95,7 +100,7 @@ mod tests {
     use super::*;
     use anthill_protocol::key::Slot;
 
-    fn one_of_each() -> [(Message, &'static [u8]); 7] {
+    fn one_of_each() -> [(Message, &'static [u8]); 8] {
         let slot = Slot::new(7).expect("a slot");
         let answers = links::Message::Answers { session: 7, answers: Vec::new() };
         let copies = replica::Message(vec![replica::Part::Where { slot, counter: 9 }]);
@@ -107,6 +112,7 @@ mod tests {
             (Message::Steward(steward::Message::Release(Vec::new())), &[5, 1, 2, 0]),
             (Message::Registry(registry::Message::Ask(Vec::new())), &[6, 1, 1, 0]),
             (Message::Exclusion(exclusion::Message::Same { session: 7 }), &[7, 1, 2, 7]),
+            (Message::Contract(contract_net::Message::Agree { id: contract_net::CallId(7) }), &[8, 1, 5, 7]),
         ]
     }
 
@@ -119,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_a_newer_program_says_is_refused() {
-        for bytes in [&[8, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
+        for bytes in [&[9, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
             let error = Message::decode(bytes).expect_err("no protocol of this program");
             assert_eq!(error, MessageError::Protocol(bytes[0]));
             assert!(error.to_string().contains("use a newer anthill"), "{error}");

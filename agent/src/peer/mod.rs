@@ -12,6 +12,7 @@
 //! | open | the holder changes | admits, fetches, answers |
 //! | draining | what is in flight is written and on every live member | no new permits |
 
+mod contracts;
 pub mod exclusions;
 mod holding;
 pub mod io;
@@ -36,7 +37,8 @@ use anthill_protocol::key::Slot;
 use anthill_protocol::member::MemberError;
 use anthill_protocol::pack::Thinning;
 use anthill_protocol::peer::{Keys, PeerKey};
-use anthill_protocol::{claim, exclusion, links, registry as crawls, replica, steward, view};
+use anthill_protocol::{claim, contract_net, exclusion, links, registry as crawls, replica, steward, view};
+use contracts::Contracts;
 use exclusions::Excluded;
 use io::{Effect, Input, Ticket};
 use land::Land;
@@ -66,6 +68,8 @@ pub struct Config {
     pub steward: steward::Config,
     /// Crawls.
     pub registry: crawls::Config,
+    /// Contracts; none: this peer gives nothing away, and takes nothing.
+    pub contracts: Option<contract_net::Config>,
     /// Exclusions.
     pub exclusion: exclusion::sync::Config,
     /// Whose exclusions bind this peer; its own always do.
@@ -119,6 +123,7 @@ pub struct Peer<K> {
     links: links::State,
     census: Census<K>,
     excluded: Excluded<K>,
+    contracts: Contracts,
     unwritten: Unwritten,
     slots: Slots,
     /// When memory of slots that went to others is given back.
@@ -193,6 +198,7 @@ impl<K: Keys + Clone> Peer<K> {
         let registry =
             crawls::State::new(config.registry.clone(), keys.clone(), chacha(rng()), now, start.crawls);
         let census = Census::new(registry, unsent, chacha(rng()).next_u64());
+        let contracts = Contracts::new(config.contracts.clone(), own, chacha(rng()), now);
         let mut rules = config.rules.clone();
         rules.own.insert(own);
         // Who is a member is not known yet: witnesses come back from others.
@@ -220,6 +226,7 @@ impl<K: Keys + Clone> Peer<K> {
             description,
             census,
             excluded,
+            contracts,
             unwritten: Unwritten::default(),
             writes: BTreeMap::new(),
             tickets: 0,
@@ -262,7 +269,10 @@ impl<K: Keys + Clone> Peer<K> {
                 self.tell_copies(replica::Input::NotApplied(ticket));
             }
             Input::Read(id, answer) => self.tell_copies(replica::Input::Read(id, answer)),
-            Input::Full(full) => self.tell_copies(replica::Input::Full(full)),
+            Input::Full(full) => {
+                self.contracts.full = full;
+                self.tell_copies(replica::Input::Full(full));
+            }
             Input::Numbered(changes) => self.slots.numbered(changes),
             Input::Synced(changes) => {
                 for (slot, seq) in changes {
@@ -313,6 +323,7 @@ impl<K: Keys + Clone> Peer<K> {
             land.deadline(),
             self.census.deadline(),
             self.excluded.deadline(),
+            self.contracts.deadline(),
             self.unwritten.deadline(),
             self.slots.drains_at,
         ]
@@ -369,6 +380,11 @@ impl<K: Keys + Clone> Peer<K> {
     /// The exclusions of the swarm.
     pub fn exclusions(&self) -> &exclusion::sync::State<K> {
         &self.excluded.state
+    }
+
+    /// Its contracts, unless it makes none.
+    pub fn contracts(&self) -> Option<&contract_net::State> {
+        self.contracts.net.as_deref()
     }
 
     /// What must be left alone, as far as it binds this peer.

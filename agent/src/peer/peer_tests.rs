@@ -25,6 +25,7 @@ fn config() -> Config {
         links: links::Config::default(),
         steward: steward::Config::default(),
         registry: crawls::Config::default(),
+        contracts: None,
         exclusion: exclusion::sync::Config::default(),
         rules: exclusion::Rules::default(),
         canon: canon::Rules::default(),

@@ -6,7 +6,7 @@ use crate::io as crawl;
 use anthill_protocol::claim::{self, FORCE_JUMP, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
-use anthill_protocol::{exclusion, links, registry, replica, steward, view};
+use anthill_protocol::{contract_net, exclusion, links, registry, replica, steward, view};
 
 impl<K: Keys + Clone> Peer<K> {
     pub(super) fn tick(&mut self) {
@@ -36,6 +36,7 @@ impl<K: Keys + Clone> Peer<K> {
         if self.excluded.state.deadline().is_some_and(|(at, _)| at <= now) {
             self.tell_exclusions(exclusion::sync::Input::Tick);
         }
+        self.contracts_tick();
     }
 
     pub(super) fn received(&mut self, peer: PeerKey, message: Message) {
@@ -56,6 +57,7 @@ impl<K: Keys + Clone> Peer<K> {
             Message::Exclusion(message) => {
                 self.tell_exclusions(exclusion::sync::Input::Received(peer, message));
             }
+            Message::Contract(message) => self.tell_contracts(contract_net::Input::Received(peer, message)),
         }
     }
 
@@ -133,6 +135,7 @@ impl<K: Keys + Clone> Peer<K> {
         for slot in self.slots.interest.clone() {
             self.reroute(slot);
         }
+        self.tell_contracts(contract_net::Input::View(self.seen.clone()));
         self.tell_members();
         self.rebind_soon();
     }
@@ -295,6 +298,7 @@ impl<K: Keys + Clone> Peer<K> {
     pub(super) fn tell_crawl(&mut self, input: crawl::Input) {
         if let crawl::Input::Committed { commits, .. } = &input {
             for slot in self.commits.drain(..(*commits as usize).min(self.commits.len())).flatten() {
+                self.contracts.ends(self.now);
                 let state = self.slots.of(slot);
                 state.flights = state.flights.saturating_sub(1);
             }
@@ -311,6 +315,7 @@ impl<K: Keys + Clone> Peer<K> {
                 }
                 crawl::Effect::Fetch(permit) => {
                     self.slots.of(permit.host.slot()).flights += 1;
+                    self.contracts.begins(self.now);
                     self.outbox.push(Effect::Crawl(crawl::Effect::Fetch(permit)));
                 }
                 crawl::Effect::Commit(commit) => {

@@ -15,6 +15,7 @@ pub mod revisit;
 pub mod rules;
 
 mod answers;
+mod speed;
 mod state;
 mod turn;
 mod view;
@@ -32,6 +33,7 @@ use crate::record::{CrawlId, HostRecord, QueueItem, RobotsRecord};
 use crate::time::Instant;
 use anthill_protocol::key::HostId;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Names one permit of this run.
@@ -136,6 +138,8 @@ pub struct Config {
     pub exempt: Vec<(IpAddr, u8)>,
     /// Requests at once.
     pub max_in_flight: usize,
+    /// Requests in a thousand seconds, at most, as its operator wants; none: as many as can be.
+    pub max_speed: Option<NonZeroU32>,
     /// Responses that ended and of which nothing was made yet: what parsing may lag behind.
     pub max_unmade: usize,
     /// First step of a host's back-off; it doubles.
@@ -157,6 +161,7 @@ impl Default for Config {
             ip_delay: Duration::from_millis(200),
             exempt: Vec::new(),
             max_in_flight: 256,
+            max_speed: None,
             max_unmade: 256,
             backoff_base: Duration::from_secs(30),
             backoff_max: Duration::from_secs(86_400),

@@ -6,6 +6,7 @@ use super::outcome::Trouble;
 use super::politeness::PUBLIC_IP_DELAY;
 use super::queue::{Front, Levels, Ready};
 use super::rules::Pair;
+use super::speed::Speed;
 use super::{Config, Effect, End, Grant, Input, PermitId, ResolveFailure, Work};
 use crate::map::Map;
 use crate::record::{HostRecord, LEVELS, QueueItem};
@@ -54,6 +55,7 @@ pub struct State {
     pub(super) flights: Map<PermitId, Flight>,
     /// Flights whose request has not ended.
     pub(super) sending: usize,
+    pub(super) speed: Speed,
     pub(super) last_permit: u64,
     /// Loads and lookups that are not answered.
     pub(super) loads: usize,
@@ -75,6 +77,7 @@ impl State {
     /// Without hosts.
     pub fn new(config: Config, rng: ChaCha8Rng) -> State {
         State {
+            speed: Speed::new(config.max_speed),
             config,
             rng,
             hosts: Map::default(),

@@ -51,7 +51,7 @@ impl State {
     pub fn pump(&mut self, now: Instant, gate: &mut dyn Gate, mut drops: usize, out: &mut Vec<Effect>) {
         self.now = now;
         for _ in 0..TURNS {
-            if !self.room() || drops == 0 {
+            if !self.room() || drops == 0 || now < self.speed.opens() {
                 return;
             }
             let (id, called, at) = match self.addresses.due(now) {
@@ -92,7 +92,8 @@ impl State {
         }
         let host = self.timers.first().map(|&(at, _)| (at, false));
         let address = self.addresses.deadline().map(|at| (at, true));
-        [host, address].into_iter().flatten().min()
+        let first = [host, address].into_iter().flatten().min();
+        first.map(|(at, for_address)| (at.max(self.speed.opens()), for_address))
     }
 
     fn stand_in_line(&mut self, id: HostId) {
@@ -264,6 +265,7 @@ impl State {
         if let Work::Entry { item, .. } = &grant.work {
             gate.given(item);
         }
+        self.speed.take(now);
         self.fly(&grant, now, window);
         if let Some(host) = self.hosts.get_mut(&id) {
             host.in_flight = true;

@@ -2,8 +2,9 @@
 
 use super::types::{
     ConfigReport, CrawlAccepted, CrawlProgress, CrawlRequest, Excluded, ExclusionChange, Exclusions,
-    Explanation, ExportRequest, ImportReport, Invitation, Lexicon, PeerFound, Peers, PublishRequest,
-    Published, SearchRequest, SearchResults, SiteReport, Status, SubscribeRequest, Subscribed, Subscriptions,
+    Explanation, ExportRequest, ImportReport, Invitation, Lexicon, Negotiations, PeerFound, Peers,
+    PublishRequest, Published, SearchRequest, SearchResults, SiteReport, Status, SubscribeRequest,
+    Subscribed, Subscriptions,
 };
 use bytes::Bytes;
 use futures_util::Stream;
@@ -58,6 +59,8 @@ pub trait Peer: Send + Sync + 'static {
     fn swarm_status(&self) -> Answer<'_, Status>;
     /// The peers of the swarm, this one first.
     fn peers(&self) -> Answer<'_, Peers>;
+    /// Negotiations that this peer is or was in.
+    fn negotiations(&self) -> Answer<'_, Negotiations>;
     /// Where the swarm's lookups find a peer. Bad: no PeerId. Not found: nobody knows it. Conflict: this peer talks to nobody.
     fn find_peer(&self, peer_id: String) -> Answer<'_, PeerFound>;
     /// A link by which others join the swarm. Conflict: this peer talks to nobody.

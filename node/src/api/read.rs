@@ -113,6 +113,10 @@ pub(super) async fn status(
     Ok(Json(if swarm { app.peer.swarm_status().await? } else { app.peer.status().await? }))
 }
 
+pub(super) async fn contracts(State(app): Shared) -> Answer<impl Serialize> {
+    Ok(Json(app.peer.negotiations().await?))
+}
+
 pub(super) async fn peers(State(app): Shared) -> Answer<impl Serialize> {
     Ok(Json(app.peer.peers().await?))
 }

@@ -62,6 +62,7 @@ pub(super) fn routes() -> Vec<Route> {
         read("/api/v1/openapi.json", get(read::openapi)),
         read("/api/v1/search", get(read::search)),
         read("/api/v1/status", get(read::status)),
+        read("/api/v1/contracts", get(read::contracts)),
         read("/api/v1/peers", get(read::peers)),
         read("/api/v1/peers/{peer_id}", get(read::find_peer)),
         read("/api/v1/site/{site}", get(read::site)),

@@ -130,6 +130,9 @@ impl Driver {
                     let _ = reply.send(answer.map_err(|refused| refused.to_string()));
                 }
             }
+            peer::Effect::Negotiated(call, event) => {
+                tracing::info!(call = format_args!("{:x}", call.0), "{event:?}");
+            }
             peer::Effect::Forced(slot) => {
                 self.shared.forced.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(

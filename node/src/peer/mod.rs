@@ -1,5 +1,6 @@
 //! The peer as its API sees it: reads the store and the index, asks the driver, never waits on the web.
 
+mod contracts;
 mod crawl;
 mod exclude;
 mod explain;
@@ -168,6 +169,10 @@ impl Peer for LivePeer {
             let peers = self.answer(|live| Ok(live.peers())).await?;
             Ok(self.introduced(peers).await)
         })
+    }
+
+    fn negotiations(&self) -> Answer<'_, types::Negotiations> {
+        self.answer(Live::negotiations)
     }
 
     fn find_peer(&self, peer_id: String) -> Answer<'_, types::PeerFound> {

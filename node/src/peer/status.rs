@@ -16,12 +16,19 @@ fn slots(mind: &Mind) -> types::Slots {
     }
 }
 
+/// Contracts in which it gave something, so that the sum over a swarm counts each once; and slots here and elsewhere by contracts.
+fn contracts(mind: &Mind) -> (types::Contracts, (usize, usize)) {
+    let Some(net) = mind.contracts() else { return Default::default() };
+    let (done, failed) = net.given_ended();
+    (types::Contracts { open: net.open().0 as u64, done, failed }, net.contracted())
+}
+
 impl Live {
     pub(super) fn status(&self) -> Result<types::Status, PeerError> {
         let totals = self.shared.totals();
         let (per_s, bytes_per_s) = self.shared.rates();
-        let (hosts, slots, received) =
-            self.ask(|mind| (mind.crawl().counts(), slots(mind), mind.links_received()))?;
+        let (hosts, slots, received, (contracts, contracted)) =
+            self.ask(|mind| (mind.crawl().counts(), slots(mind), mind.links_received(), contracts(mind)))?;
         Ok(types::Status {
             peer_id: self.peer_id.clone(),
             name: self.name.clone(),
@@ -47,7 +54,8 @@ impl Live {
             sites: types::Sites {
                 owned: hosts.hosts as u64,
                 held: hosts.hosts as u64,
-                ..types::Sites::default()
+                contracted_in: contracted.0 as u64,
+                contracted_out: contracted.1 as u64,
             },
             slots,
             fetch: types::FetchRates {
@@ -61,7 +69,7 @@ impl Live {
                 received,
                 suppressed: self.shared.links_suppressed.load(Ordering::Relaxed),
             },
-            contracts: types::Contracts::default(),
+            contracts,
             idle: self.shared.idle.load(Ordering::Relaxed),
             paused: self.shared.paused(),
         })
@@ -75,8 +83,14 @@ impl Live {
             self.metrics.peers(state).set(gauge(count));
         }
         // A driver that does not answer is told by what else stands still.
-        let asked = self.ask(|mind| (mind.crawl().counts().hosts, slots(mind), mind.links_received()));
-        let Ok((hosts, slots, received)) = asked else { return };
+        let asked = self.ask(|mind| {
+            let happened: Vec<_> = mind.contracts().iter().flat_map(|net| net.happened()).collect();
+            (mind.crawl().counts().hosts, slots(mind), mind.links_received(), happened)
+        });
+        let Ok((hosts, slots, received, happened)) = asked else { return };
+        for (what, count) in happened {
+            self.metrics.negotiations(what).set(gauge(count));
+        }
         self.metrics.hosts_active.set(gauge(hosts as u64));
         self.metrics.slots_held.set(gauge(slots.held));
         self.metrics.slots_kept.set(gauge(slots.kept));

@@ -22,6 +22,8 @@ pub const MAX_NAME: usize = 64;
 /// Shorter, and a peer that is well does not answer in time; longer, and nobody waits.
 const SEARCH_DEADLINE: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(30);
+/// Requests of a peer in a second, if anything is said: slower is no crawl, faster no machine.
+const REQUESTS_PER_S: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
 /// Longest delay between requests: more than a day would be no crawl.
 pub const MAX_DELAY: Duration = Duration::from_secs(86_400);
 /// Longest canonical URL that may be set: what the frontier has room for.
@@ -87,6 +89,18 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
             return fail(key, "at most 24h".to_owned());
         }
     }
+    if s.limits.requests_per_s != 0.0 && !REQUESTS_PER_S.contains(&s.limits.requests_per_s) {
+        return fail("limits.requests_per_s", "0 for as many as can be, or 0.01 to 100000".to_owned());
+    }
+    for (key, value, range) in [
+        ("contracts.threshold", s.contracts.threshold, Duration::from_secs(1)..=Duration::from_secs(600)),
+        ("contracts.patience", s.contracts.patience, Duration::from_millis(100)..=Duration::from_secs(10)),
+        ("contracts.limit", s.contracts.limit, Duration::from_secs(10)..=MAX_DELAY),
+    ] {
+        if !range.contains(&value) {
+            return fail(key, format!("{:?} to {:?}", range.start(), range.end()));
+        }
+    }
     if !SEARCH_DEADLINE.contains(&s.search_deadline) {
         return fail("search_deadline", "100ms to 30s".to_owned());
     }
@@ -101,6 +115,7 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
         ("filters.max_parameters", s.filters.max_parameters, 0, 1_000),
         ("limits.per_directory", s.limits.per_directory as usize, 1, u32::MAX as usize),
         ("ranking.near_duplicate_bits", s.ranking.near_duplicate_bits as usize, 0, 64),
+        ("contracts.candidates", s.contracts.candidates, 1, 24),
         ("cache.dns_entries", s.cache.dns_entries, 1, 10_000_000),
     ] {
         if value < low || value > high {

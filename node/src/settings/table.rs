@@ -205,6 +205,12 @@ pub const KEYS: &[Key] = &[
     key("limits.max_body", Kind::Size, "\"10MiB\"", "A body is cut after so many bytes received."),
     key("limits.max_decoded", Kind::Size, "\"20MiB\"", "A body is cut after so many bytes decompressed."),
     key("limits.max_url", Kind::Size, "\"2KiB\"", "Longer URLs are not followed."),
+    key(
+        "limits.requests_per_s",
+        Kind::Number,
+        "0.0",
+        "Requests to the web in a second, at most, of this peer; 0.5 is one every two seconds, 0: as many as can be.",
+    ),
     key("limits.per_host", Kind::Whole, "1000000", "URLs of one host that are followed, at most."),
     key(
         "limits.per_directory",
@@ -329,6 +335,22 @@ pub const KEYS: &[Key] = &[
         "\"60d\"",
         "Pages are fetched again at least so often, however seldom they change.",
     ),
+    key(
+        "contracts.enabled",
+        Kind::Truth,
+        "false",
+        "Whether work goes to other peers by contracts when much waits here, and comes from them when little does. New: not\n\
+         yet for swarms in which somebody may be hostile.",
+    ),
+    key(
+        "contracts.threshold",
+        Kind::Duration,
+        "\"60s\"",
+        "Who would take longer than this for what waits calls for bids, and keeps what takes a third of it.",
+    ),
+    key("contracts.candidates", Kind::Whole, "3", "Peers that are asked for bids."),
+    key("contracts.patience", Kind::Duration, "\"1s\"", "How long bids are waited for."),
+    key("contracts.limit", Kind::Duration, "\"10m\"", "How long a contract lasts, unless it is renewed."),
     key("cache.store", Kind::Size, "\"96MiB\"", "Memory for what was read from the store."),
     key("cache.writes", Kind::Size, "\"64MiB\"", "Memory for what is on its way to the store's files."),
     key("cache.dns_entries", Kind::Whole, "20000", "Host names whose addresses are remembered."),

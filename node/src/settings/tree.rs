@@ -97,6 +97,8 @@ pub struct Settings {
     pub revisit: Revisit,
     /// Sizes of caches.
     pub cache: Cache,
+    /// Contracts with other peers.
+    pub contracts: Bargains,
     /// Extraction rules by site.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extract: BTreeMap<String, Extract>,
@@ -133,7 +135,7 @@ pub struct Threads {
 }
 
 /// Bounds on what is fetched and admitted.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Bytes of a body as received.
@@ -145,6 +147,8 @@ pub struct Limits {
     /// Bytes of a canonical URL.
     #[serde(with = "units::size")]
     pub max_url: u64,
+    /// Requests in a second; 0: as many as can be.
+    pub requests_per_s: f64,
     /// URLs admitted of one host.
     pub per_host: u64,
     /// URLs admitted of one folder of a host.
@@ -279,6 +283,25 @@ pub struct Revisit {
     /// Not later.
     #[serde(with = "units::duration")]
     pub max: Duration,
+}
+
+/// When work goes to other peers, or comes from them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bargains {
+    /// Whether it does at all.
+    pub enabled: bool,
+    /// Who would take longer than this for what waits calls for bids.
+    #[serde(with = "units::duration")]
+    pub threshold: Duration,
+    /// Peers that are asked.
+    pub candidates: usize,
+    /// How long bids are waited for.
+    #[serde(with = "units::duration")]
+    pub patience: Duration,
+    /// How long a contract lasts.
+    #[serde(with = "units::duration")]
+    pub limit: Duration,
 }
 
 /// Sizes of caches, in bytes or entries.

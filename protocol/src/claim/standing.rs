@@ -72,6 +72,17 @@ impl<K: Keys> State<K> {
         self.places.get(&slot)?.lead.as_ref()?.drain
     }
 
+    /// To whom this peer gave a slot, from when it let go of it until a later claim is known.
+    pub fn given_to(&self, slot: Slot) -> Option<PeerKey> {
+        let given = self.places.get(&slot)?.record.given.as_ref()?;
+        Some(given.body().to)
+    }
+
+    /// To whom a slot held here is to go by a contract.
+    pub fn lent_to(&self, slot: Slot) -> Option<PeerKey> {
+        self.lent.get(&slot).copied()
+    }
+
     /// What this peer is doing about a slot, for logs and failed simulations.
     pub fn describe(&self, slot: Slot) -> String {
         format!("{:?}", self.places.get(&slot))

@@ -350,6 +350,21 @@ impl Manager {
         }
     }
 
+    /// What had gone is held here again: its contractor did not take it, or has let go of it.
+    pub fn gained(&mut self, slot: Slot, common: &mut Common) {
+        let of =
+            |(_, deal): &(&(CallId, PeerKey), &mut Deal)| deal.lots.get(&slot).is_some_and(|(_, gone)| *gone);
+        let Some((&name, deal)) = self.deals.iter_mut().find(of) else { return };
+        deal.lots.remove(&slot);
+        if deal.lots.is_empty() {
+            let why = if deal.stage == Stage::Moving { Why::Nothing } else { Why::Time };
+            common.out.push(Effect::Send(name.1, Message::Failure { id: name.0, why }));
+            self.end(name, why, common);
+        } else if deal.stage == Stage::Moving && deal.lots.values().all(|(_, gone)| *gone) {
+            deal.run(common);
+        }
+    }
+
     pub fn informed(&mut self, from: PeerKey, id: CallId, came: u16, waiting: u64, common: &mut Common) {
         let Some(deal) = self.deals.get_mut(&(id, from)) else { return };
         deal.waiting = waiting;

@@ -41,6 +41,22 @@ pub enum Why {
     Nothing,
 }
 
+impl Why {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Why::Busy => "busy",
+            Why::Full => "full",
+            Why::Away => "away",
+            Why::Late => "late",
+            Why::Others => "others",
+            Why::Time => "time",
+            Why::Released => "released",
+            Why::Nothing => "nothing",
+        }
+    }
+}
+
 /// What travels. The words are FIPA's contract net (SC00029H), in the order of the paper's five stages.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Message {

@@ -31,6 +31,8 @@ pub(super) struct Common {
     pub report: Report,
     pub standing: Standing,
     pub stories: Stories,
+    /// How often what happened, by its word.
+    pub happened: BTreeMap<&'static str, u64>,
     /// Slots that came here, from whom and when: see [`Config::rest`] and [`Config::no_return`].
     pub came: BTreeMap<Slot, (PeerKey, Instant)>,
     /// Slots that went, or came back, and when.
@@ -41,6 +43,7 @@ pub(super) struct Common {
 impl Common {
     /// Takes note of something, and tells it.
     pub fn tell(&mut self, manager: PeerKey, id: CallId, event: Event) {
+        *self.happened.entry(event.kind()).or_default() += 1;
         self.stories.tell(self.now, manager, id, event.clone());
         self.out.push(Effect::Happened(id, event));
     }
@@ -118,6 +121,7 @@ impl State {
                 report: Report::default(),
                 standing: Standing::default(),
                 stories: Stories::default(),
+                happened: BTreeMap::new(),
                 came: BTreeMap::new(),
                 moved: BTreeMap::new(),
                 leaving: false,
@@ -156,6 +160,7 @@ impl State {
             }
             Input::Gained(slot) => {
                 common.moved.insert(slot, now);
+                manager.gained(slot, common);
                 contractor.gained(slot, common);
             }
             Input::Lost(slot, to) => {
@@ -224,6 +229,16 @@ impl State {
     pub fn ended(&self) -> (u64, u64) {
         let (manager, contractor) = (self.manager.ended(), self.contractor.ended());
         (manager.0 + contractor.0, manager.1 + contractor.1)
+    }
+
+    /// The same of those alone in which it gave: of a swarm each is counted once.
+    pub fn given_ended(&self) -> (u64, u64) {
+        self.manager.ended()
+    }
+
+    /// How often what happened here since the start, by its word.
+    pub fn happened(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.common.happened.iter().map(|(what, count)| (*what, *count))
     }
 
     /// How far a peer is relied upon, in thousandths.

@@ -100,6 +100,26 @@ pub enum Event {
     InVain,
 }
 
+impl Event {
+    /// What happened, in a word: for metrics, and for programs that read stories.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Event::Called { .. } => "called",
+            Event::Bid { .. } => "bid",
+            Event::Refused { .. } => "refused",
+            Event::Won { .. } => "won",
+            Event::Passed { .. } => "passed",
+            Event::Agreed { .. } => "agreed",
+            Event::Moved { .. } => "moved",
+            Event::Informed { .. } => "informed",
+            Event::Renewed { .. } => "renewed",
+            Event::Done { .. } => "done",
+            Event::Failed { .. } => "failed",
+            Event::InVain => "in_vain",
+        }
+    }
+}
+
 /// One negotiation, as one of those in it saw it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Story {

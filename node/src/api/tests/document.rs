@@ -63,6 +63,9 @@ fn every_object_is_written_as_the_document_has_it() {
     same::<Invitation>("Invitation", &[]);
     same::<Peers>("Peers", &[]);
     same::<PeerEntry>("PeerEntry", &[]);
+    same::<Negotiations>("Negotiations", &[]);
+    same::<Negotiation>("Negotiation", &[]);
+    same::<NegotiationEvent>("NegotiationEvent", &[]);
     same::<PeerFound>("PeerFound", &[]);
     same::<SearchResults>("SearchResults", &["notes"]);
     same::<Coverage>("Coverage", &[]);

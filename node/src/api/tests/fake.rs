@@ -56,6 +56,9 @@ impl Peer for Fake {
     fn peers(&self) -> Answer<'_, Peers> {
         ready(Ok(Peers { peers: vec![PeerEntry { this: true, ..PeerEntry::default() }] }))
     }
+    fn negotiations(&self) -> Answer<'_, Negotiations> {
+        ready(Ok(Negotiations { enabled: true, ..Negotiations::default() }))
+    }
     fn find_peer(&self, peer_id: String) -> Answer<'_, PeerFound> {
         ready(Ok(PeerFound { peer_id, ..PeerFound::default() }))
     }

@@ -2,6 +2,7 @@
 //!
 //! Every type reads its own JSON back and lets unknown fields pass, so that a command can talk to a newer peer.
 
+mod contract;
 mod crawl;
 mod exclusion;
 mod inspect;
@@ -10,6 +11,7 @@ mod search;
 mod status;
 mod transfer;
 
+pub use contract::{Negotiation, NegotiationEvent, Negotiations};
 pub use crawl::{CrawlAccepted, CrawlProgress, CrawlRequest, Refused, Scope};
 pub use exclusion::{Excluded, Exclusion, ExclusionChange, ExclusionScope, Exclusions};
 pub use inspect::{

@@ -25,7 +25,7 @@ pub(super) struct Over {
 
 impl Over {
     pub fn new(swarm: Swarm) -> Over {
-        Over { calm: swarm != Swarm::Stormy, sent: BTreeSet::new(), excluded: false }
+        Over { calm: swarm.is_calm(), sent: BTreeSet::new(), excluded: false }
     }
 }
 
@@ -157,7 +157,7 @@ pub(super) struct Excluded {
 
 impl Excluded {
     pub fn new(swarm: Swarm) -> Excluded {
-        Excluded { calm: swarm != Swarm::Stormy, since: None }
+        Excluded { calm: swarm.is_calm(), since: None }
     }
 }
 

@@ -18,6 +18,8 @@ use crate::dice::Dice;
 use crate::fault::{FaultKind, Palette};
 use crate::node::NodeId;
 use crate::scenario::{How, Scenario, Start};
+use anthill_protocol::contract_net::CallId;
+use anthill_protocol::contract_net::story::Event;
 use anthill_protocol::key::{HostId, Slot};
 use anthill_protocol::peer::PeerKey;
 use std::fmt;
@@ -43,6 +45,8 @@ pub enum Happened {
     Forced(Slot),
     /// A slot that it holds is read: what waits there has its turn from now on.
     Opened(Slot),
+    /// Something happened in a negotiation that it is in.
+    Negotiated(CallId, Event),
     /// The crawl is over, as this peer knows, but for what so many members may know that were away.
     Over(u32),
     /// It was told to leave a host alone.
@@ -60,6 +64,7 @@ impl fmt::Display for Happened {
             Happened::Ended(host) => write!(f, "was answered by {host}"),
             Happened::Forced(slot) => write!(f, "takes slot {} by force", slot.number()),
             Happened::Opened(slot) => write!(f, "opens slot {}", slot.number()),
+            Happened::Negotiated(id, event) => write!(f, "in call {:x}: {event:?}", id.0),
             Happened::Over(away) => write!(f, "knows that the crawl is over, {away} were away"),
             Happened::Excluded => write!(f, "is told to leave {} alone", web::SMALL.excluded()),
             Happened::Twin => write!(f, "has a twin"),
@@ -77,6 +82,11 @@ pub enum Swarm {
     Stormy,
     /// Nothing, and the crawl wants fewer pages than there are.
     Limited,
+    /// As in a calm one, or a stormy one, with peers of unequal speed that negotiate who takes what.
+    Bidding {
+        /// Whether anything goes wrong.
+        stormy: bool,
+    },
     /// Nothing, but the hands of all do something wrong, which has to be found.
     Flawed(Flaw),
 }
@@ -97,14 +107,21 @@ pub(super) const LIMIT: u64 = 60;
 
 impl Swarm {
     /// All of them.
-    pub const ALL: [Swarm; 6] = [
+    pub const ALL: [Swarm; 8] = [
         Swarm::Calm,
         Swarm::Stormy,
         Swarm::Limited,
+        Swarm::Bidding { stormy: false },
+        Swarm::Bidding { stormy: true },
         Swarm::Flawed(Flaw::CountsNothing),
         Swarm::Flawed(Flaw::ForgetsWhatWaits),
         Swarm::Flawed(Flaw::TellsNobody),
     ];
+
+    /// Whether nothing goes wrong.
+    fn is_calm(self) -> bool {
+        !matches!(self, Swarm::Stormy | Swarm::Bidding { stormy: true })
+    }
 }
 
 /// Processes that run and have not stopped because of a twin.
@@ -123,7 +140,7 @@ fn always(of: Swarm) -> [Box<dyn Check<Machine>>; 4] {
     [
         Box::new(checks::Polite::default()),
         Box::new(checks::Honest),
-        Box::new(checks::Once::new(of != Swarm::Stormy)),
+        Box::new(checks::Once::new(of.is_calm())),
         Box::new(crawls::Excluded::new(of)),
     ]
 }
@@ -136,6 +153,8 @@ impl Scenario for Swarm {
             Swarm::Calm => "swarm-calm",
             Swarm::Stormy => "swarm",
             Swarm::Limited => "swarm-limited",
+            Swarm::Bidding { stormy: false } => "swarm-bidding-calm",
+            Swarm::Bidding { stormy: true } => "swarm-bidding",
             Swarm::Flawed(Flaw::CountsNothing) => "swarm-counts-nothing",
             Swarm::Flawed(Flaw::ForgetsWhatWaits) => "swarm-forgets-what-waits",
             Swarm::Flawed(Flaw::TellsNobody) => "swarm-tells-nobody",
@@ -147,6 +166,10 @@ impl Scenario for Swarm {
             Swarm::Calm => "a swarm crawls, and nothing goes wrong: every page once, politely",
             Swarm::Stormy => "a swarm crawls under faults: every page, politely",
             Swarm::Limited => "a swarm crawls, and nothing goes wrong: as many pages as are wanted",
+            Swarm::Bidding { stormy: false } => {
+                "peers of unequal speed crawl and make contracts, and nothing goes wrong"
+            }
+            Swarm::Bidding { stormy: true } => "peers of unequal speed crawl and make contracts under faults",
             Swarm::Flawed(_) => "a swarm crawls, and the hands of all do something wrong",
         }
     }
@@ -161,7 +184,7 @@ impl Scenario for Swarm {
 
     fn phases(&self) -> (Duration, Duration) {
         match self {
-            Swarm::Stormy => (Duration::from_secs(120), Duration::from_secs(300)),
+            _ if !self.is_calm() => (Duration::from_secs(120), Duration::from_secs(300)),
             _ => (Duration::from_secs(60), Duration::from_secs(180)),
         }
     }
@@ -177,7 +200,7 @@ impl Scenario for Swarm {
             others: start.first.max(start.id.0),
             // It is started as before: with nobody named to begin with.
             founds: start.id == NodeId(0) && matches!(start.how, How::First | How::Restart),
-            web: web::SMALL,
+            web: if matches!(self, Swarm::Bidding { .. }) { web::UNEQUAL } else { web::SMALL },
             begins: Duration::ZERO,
             max_pages: (*self == Swarm::Limited).then_some(LIMIT),
             flaw: match self {
@@ -201,7 +224,7 @@ impl Scenario for Swarm {
 
     fn palette(&self) -> Palette {
         match self {
-            Swarm::Stormy => {
+            _ if !self.is_calm() => {
                 let lost = [
                     FaultKind::EmptyDisk,
                     FaultKind::Death,

@@ -13,6 +13,7 @@ use anthill_agent::peer::io::Input;
 use anthill_agent::peer::{self, Message, Peer, Start};
 use anthill_crawler::frontier;
 use anthill_crawler::record::Scope;
+use anthill_protocol::contract_net::Water;
 use anthill_protocol::key::{Slot, UrlId};
 use anthill_protocol::member::{Address, Transport};
 use anthill_protocol::peer::testing::Keyring;
@@ -20,9 +21,10 @@ use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::placement::Key;
 use anthill_protocol::time::Instant;
 use anthill_protocol::wire::decode;
-use anthill_protocol::{claim, exclusion, links, registry, replica, steward, view};
+use anthill_protocol::{claim, contract_net, exclusion, links, registry, replica, steward, view};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 const KEY: &[u8] = b"key";
@@ -121,8 +123,33 @@ fn description(of: NodeId) -> view::Description {
     view::Description { addresses: vec![address(of)], dialable: true, tokens: 64, leaving: false }
 }
 
-fn config(web: &Web) -> peer::Config {
+/// Requests in a thousand seconds of a machine, where they are unequal: the first is slow, of the others every third.
+fn speed(of: NodeId) -> NonZeroU32 {
+    let speed = if of.0.is_multiple_of(3) { 700 } else { 5_000 };
+    NonZeroU32::new(speed).expect("more than nothing")
+}
+
+/// Contracts of peers that have seconds to do, where a node's have minutes.
+fn contracts() -> contract_net::Config {
+    contract_net::Config {
+        water: Water { high: Duration::from_secs(6), low: Duration::from_secs(2), gap_permille: 50 },
+        interval: Duration::from_secs(1),
+        back_off: Duration::from_secs(8),
+        patience: Duration::from_millis(500),
+        reserved: Duration::from_secs(1),
+        arrival: Duration::from_secs(10),
+        limit: Duration::from_secs(30),
+        rest: Duration::from_secs(3),
+        no_return: Duration::from_secs(15),
+        inform_every: Duration::from_secs(2),
+        idle: Duration::from_secs(2),
+        ..contract_net::Config::default()
+    }
+}
+
+fn config(web: &Web, of: NodeId) -> peer::Config {
     let frontier = frontier::Config {
+        max_speed: web.unequal.then(|| speed(of)),
         host_delay: web.host_delay,
         ip_delay: web.ip_delay,
         max_in_flight: web.in_flight,
@@ -142,6 +169,7 @@ fn config(web: &Web) -> peer::Config {
         links: links::Config::default(),
         steward: steward::Config::default(),
         registry: registry::Config::default(),
+        contracts: web.unequal.then(contracts),
         exclusion: exclusion::sync::Config {
             gossip_delay: Duration::from_millis(200),
             ..exclusion::sync::Config::default()
@@ -303,8 +331,8 @@ impl Node for Machine {
         };
         let bytes = blake3::hash(&seed.to_le_bytes());
         let keys = Keyring::numbered(number);
-        let peer =
-            Peer::new(config(&boot.web), keys, *bytes.as_bytes(), now, start).expect("a right description");
+        let peer = Peer::new(config(&boot.web, boot.id), keys, *bytes.as_bytes(), now, start)
+            .expect("a right description");
         Machine {
             peer,
             number,

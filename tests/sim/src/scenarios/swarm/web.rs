@@ -33,6 +33,8 @@ pub struct Web {
     /// The last host is to be left alone while the swarm crawls, the one before wants to be asked seldom, and some permits are used
     /// late.
     pub has_trouble: bool,
+    /// Whether peers make contracts, and some are slow.
+    pub unequal: bool,
     /// A peer offers a link once, as a node's hands do that remember lately written ones; what is lost with a process or a slot would
     /// have to be offered again, so only where nothing goes wrong.
     pub offers_once: bool,
@@ -50,8 +52,12 @@ pub const SMALL: Web = Web {
     in_flight: 8,
     replicas: DEFAULT_REPLICAS,
     has_trouble: true,
+    unequal: false,
     offers_once: false,
 };
+
+/// The same for peers of unequal speed.
+pub const UNEQUAL: Web = Web { unequal: true, ..SMALL };
 
 /// One of as many pages as a measured crawl has, without delays and copies.
 pub const LARGE: Web = Web {
@@ -65,6 +71,7 @@ pub const LARGE: Web = Web {
     in_flight: 256,
     replicas: 1,
     has_trouble: false,
+    unequal: false,
     offers_once: true,
 };
 

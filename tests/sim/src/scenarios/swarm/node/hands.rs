@@ -90,6 +90,7 @@ impl Machine {
                 self.left = true;
                 self.at(ctx.now() + FLUSH, Later::End);
             }
+            Effect::Negotiated(id, event) => ctx.log(Happened::Negotiated(id, event)),
             Effect::Misbehaved(peer, what) => ctx.log(Happened::Accuses(peer, what)),
             Effect::LinksSent(..)
             | Effect::LinksReplay(_)

@@ -1,0 +1,208 @@
+//! Contracts: how busy this peer is, told to the contract net, and what claims and copies are asked for because of what was agreed on.
+
+use super::io::Effect;
+use super::{Message, Peer};
+use anthill_crawler::time::Instant;
+use anthill_protocol::claim;
+use anthill_protocol::contract_net::{self, Config, Held, Input, Load, Lot, Report, load};
+use anthill_protocol::key::Slot;
+use anthill_protocol::peer::{Keys, PeerKey};
+use anthill_protocol::replica;
+use rand_chacha::ChaCha8Rng;
+use std::time::Duration;
+
+/// How long a request is thought to take before so many of them were seen.
+const FIRST_GUESS: Duration = Duration::from_secs(1);
+const LEAST_SEEN: u64 = 32;
+
+/// The negotiations of a peer, and what they go by.
+pub(super) struct Contracts {
+    /// None, where its operator wants none.
+    pub net: Option<Box<contract_net::State>>,
+    interval: Duration,
+    report_at: Instant,
+    pace: Pace,
+    /// Its disk has no room for what others send.
+    pub full: bool,
+}
+
+impl Contracts {
+    pub fn new(config: Option<Config>, own: PeerKey, rng: ChaCha8Rng, now: Instant) -> Contracts {
+        Contracts {
+            interval: config.as_ref().map_or(Duration::MAX, |config| config.interval),
+            net: config.map(|config| Box::new(contract_net::State::new(config, own, rng, now))),
+            report_at: now,
+            pace: Pace { under_way: 0, sum_us: 0, done: 0, at: now },
+            full: false,
+        }
+    }
+
+    /// Whether this peer is to keep a slot by a contract, wherever it is placed.
+    pub fn keeps(&self, slot: Slot) -> bool {
+        self.net.as_ref().is_some_and(|net| net.keeps(slot))
+    }
+
+    pub fn deadline(&self) -> Option<Instant> {
+        let net = self.net.as_ref()?;
+        net.deadline().map(|(at, _)| at.min(self.report_at)).or(Some(self.report_at))
+    }
+
+    /// A request is made.
+    pub fn begins(&mut self, now: Instant) {
+        self.pace.pass(now);
+        self.pace.under_way += 1;
+    }
+
+    /// What came of one is written.
+    pub fn ends(&mut self, now: Instant) {
+        self.pace.pass(now);
+        self.pace.under_way = self.pace.under_way.saturating_sub(1);
+        self.pace.done += 1;
+    }
+}
+
+/// How long requests take until what came of them is written, by Little's law: those under way, summed over time, for each that is done.
+struct Pace {
+    under_way: u64,
+    sum_us: u64,
+    done: u64,
+    at: Instant,
+}
+
+impl Pace {
+    fn pass(&mut self, now: Instant) {
+        let passed = u64::try_from(now.since(self.at).as_micros()).unwrap_or(u64::MAX);
+        self.sum_us = self.sum_us.saturating_add(passed.saturating_mul(self.under_way));
+        self.at = now;
+    }
+
+    /// What was long ago counts for less, as long as enough was seen since.
+    fn fade(&mut self) {
+        if self.done >= 2 * LEAST_SEEN {
+            (self.sum_us, self.done) = (self.sum_us / 2, self.done / 2);
+        }
+    }
+
+    /// Requests in a thousand seconds, if so many are under way at once as may be and no host makes it wait. Processors and lines that
+    /// are busy make each take longer.
+    fn speed(&self, at_once: usize) -> u32 {
+        let each = match self.done {
+            LEAST_SEEN.. => u128::from(self.sum_us / self.done).max(1),
+            _ => FIRST_GUESS.as_micros(),
+        };
+        u32::try_from(at_once as u128 * 1_000_000_000 / each).unwrap_or(u32::MAX)
+    }
+}
+
+impl<K: Keys + Clone> Peer<K> {
+    /// What is due of contracts.
+    pub(super) fn contracts_tick(&mut self) {
+        let contracts = &mut self.contracts;
+        if contracts.net.is_none() || contracts.deadline().is_none_or(|at| at > self.now) {
+            return;
+        }
+        if contracts.report_at > self.now {
+            return self.tell_contracts(Input::Tick);
+        }
+        contracts.report_at = self.now + contracts.interval;
+        contracts.pace.pass(self.now);
+        let report = self.busyness();
+        self.contracts.pace.fade();
+        self.tell_contracts(Input::Report(report));
+    }
+
+    /// How busy this peer is: what waits in what it serves, how fast it is, and what of it could go to another.
+    fn busyness(&mut self) -> Report {
+        let waiting = self.crawl.waiting(load::HORIZON);
+        let (at_once, most) = self.crawl.limits();
+        let seen = self.contracts.pace.speed(at_once);
+        let speed = most.map_or(seen, |most| most.get().min(seen));
+        let load = Load { pages: waiting.values().sum(), speed };
+        let stands = self.crawl.paused().is_some() || self.contracts.full;
+        let room = if stands { 0 } else { load.pages_in(load::HORIZON).saturating_sub(load.pages) };
+        let lots = waiting.into_iter().filter_map(|(slot, pages)| self.lot(slot, pages)).collect();
+        Report { load, room, lots }
+    }
+
+    /// A slot as it may be offered: one that is served here, and not on its way to somebody.
+    fn lot(&self, slot: Slot, pages: u64) -> Option<Held> {
+        let claims = self.claims();
+        if !self.serves(slot) || !claims.holds(slot) || claims.is_moving(slot) {
+            return None;
+        }
+        let (mint, _) = claims.claim(slot)?;
+        let keepers = mint.claim.set.iter().copied().filter(|peer| *peer != self.own).collect();
+        let lot = Lot { slot, pages: u32::try_from(pages).unwrap_or(u32::MAX) };
+        Some(Held { lot, keepers, not_to: None })
+    }
+
+    pub(super) fn tell_contracts(&mut self, input: Input) {
+        let Some(net) = &mut self.contracts.net else { return };
+        let mut out = Vec::new();
+        net.handle(self.now, input, &mut out);
+        for effect in out {
+            match effect {
+                contract_net::Effect::Send(to, message) => {
+                    self.outbox.push(Effect::Send(to, Message::Contract(message)));
+                }
+                contract_net::Effect::Give(slot, to) => {
+                    self.tell_claims(claim::Input::Lend(slot, Some(to)));
+                }
+                contract_net::Effect::Withdraw(slot) => self.withdraw(slot),
+                contract_net::Effect::Keep(slot) => self.stay(slot, true),
+                contract_net::Effect::Return(slot) => self.stay(slot, false),
+                contract_net::Effect::Happened(id, event) => self.outbox.push(Effect::Negotiated(id, event)),
+            }
+        }
+    }
+
+    /// A slot is not to go by a contract any more: who was to have a copy for it gets no more of it.
+    fn withdraw(&mut self, slot: Slot) {
+        let to = self.claims().lent_to(slot);
+        self.tell_claims(claim::Input::Lend(slot, None));
+        let owners = self.seen.owners(slot, self.config.claim.replicas);
+        let Some(to) = to.filter(|to| !owners.contains(to)) else { return };
+        let learners = &mut self.slots.of(slot).learners;
+        if learners.contains(&to) {
+            learners.retain(|peer| *peer != to);
+            let all = learners.iter().copied().collect();
+            self.tell_copies(replica::Input::Copy(slot, all));
+        }
+    }
+
+    /// Whether a slot is to be kept here though it is placed elsewhere.
+    fn stay(&mut self, slot: Slot, stays: bool) {
+        self.tell_claims(claim::Input::Stay(slot, stays));
+        self.part(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_fast_a_peer_is_follows_from_how_long_requests_take() {
+        let mut now = Instant::from_unix_s(1_000);
+        let config = Config::default();
+        let mut contracts = Contracts::new(
+            Some(config),
+            PeerKey([1; 32]),
+            rand_chacha::rand_core::SeedableRng::seed_from_u64(1),
+            now,
+        );
+        assert_eq!(contracts.pace.speed(10), 10_000, "a second each, to begin with");
+        // Four at once, each a quarter of a second: sixteen in a second.
+        (0..4).for_each(|_| contracts.begins(now));
+        for _ in 0..400 {
+            now = now + Duration::from_micros(62_500);
+            contracts.ends(now);
+            contracts.begins(now);
+        }
+        assert_eq!(contracts.pace.speed(4), 16_000);
+        assert_eq!(contracts.pace.speed(8), 32_000, "as fast as with twice as many");
+        let before = contracts.pace.speed(4);
+        contracts.pace.fade();
+        assert_eq!(contracts.pace.speed(4), before);
+    }
+}

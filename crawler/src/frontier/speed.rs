@@ -1,0 +1,89 @@
+//! How fast a peer may be, as its operator wants, and as the delays of its hosts let it.
+
+use super::state::State;
+use crate::time::Instant;
+use anthill_protocol::key::Slot;
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// After a pause as many requests may be made at once as in so long.
+const BURST: Duration = Duration::from_secs(1);
+
+/// What is left of what an operator allows: the generic cell rate algorithm (ITU-T I.371, annex A).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Speed {
+    /// From one request to the next; zero where nothing is said.
+    step: Duration,
+    opens: Instant,
+}
+
+impl Speed {
+    /// So many requests in a thousand seconds.
+    pub fn new(max: Option<NonZeroU32>) -> Speed {
+        let step = max.map_or(Duration::ZERO, |max| Duration::from_secs(1_000) / max.get());
+        Speed { step, opens: Instant::ZERO }
+    }
+
+    /// When the next request may be made.
+    pub fn opens(&self) -> Instant {
+        self.opens
+    }
+
+    /// One is made.
+    pub fn take(&mut self, now: Instant) {
+        self.opens = self.opens.max(now - BURST.saturating_sub(self.step)) + self.step;
+    }
+}
+
+impl State {
+    /// Of each slot that has hosts with something to do, the requests that their delays allow within so long, whatever else holds them up.
+    pub fn allowed_within(&self, horizon: Duration, now: Instant) -> BTreeMap<Slot, u64> {
+        let mut allowed: BTreeMap<Slot, u64> = BTreeMap::new();
+        for (id, host) in self.hosts.iter().filter(|(_, host)| host.in_flight || host.has_work()) {
+            let public = host.public();
+            let left = horizon.saturating_sub(host.pace.next(&self.config, public).since(now));
+            let delay = host.pace.delay(&self.config, public).as_micros();
+            let requests = left.as_micros().checked_div(delay);
+            let requests = requests.map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(u64::MAX));
+            let slot = allowed.entry(id.slot()).or_default();
+            *slot = slot.saturating_add(requests);
+        }
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(speed: u32, from: u64, until: u64) -> usize {
+        let mut gate = Speed::new(NonZeroU32::new(speed));
+        let times =
+            (from * 1_000..until * 1_000).map(|ms| Instant::from_unix_s(1_000) + Duration::from_millis(ms));
+        let mut taken = |now: Instant| {
+            let opens = gate.opens() <= now;
+            if opens {
+                gate.take(now);
+            }
+            opens
+        };
+        times.filter(|now| taken(*now)).count()
+    }
+
+    #[test]
+    fn no_more_requests_are_made_than_allowed_but_for_one_second_s_worth_at_once() {
+        for (speed, least, most) in [(500, 5, 6), (1_000, 10, 11), (4_000, 40, 44), (25_000, 250, 275)] {
+            let count = taken(speed, 0, 10);
+            assert!((least..=most).contains(&count), "{speed}: {count}");
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_said_it_is_always_open() {
+        let mut gate = Speed::new(None);
+        let now = Instant::from_unix_s(5);
+        (0..1_000).for_each(|_| gate.take(now));
+        assert!(gate.opens() <= now);
+    }
+}
