@@ -25,10 +25,11 @@ while read -r scenario share state; do
     cat "$work/part" >>"$work/all"
 done <<'SCENARIOS'
 swarm 5
+swarm-bidding 2
 swarm 2 stopped
 swarm 1 catching up
 swarm 2 cut off
-view 7
+view 6
 view 1 stopped
 view-seen 6
 view-200 3
@@ -36,7 +37,7 @@ claim 6
 claim 2 leaving
 claim-two-founders 3
 claim-lending 2
-replica 6
+replica 5
 replica 1 pulling
 replica 2 starting
 links 4

@@ -6,7 +6,7 @@
 //! computes from that who should hold what. [`view`] is the swarm as one peer sees it, by SWIM, and [`claim`] who may fetch where.
 //! [`replica`] brings what a holder writes to the peers that keep the slot ([`tally`] has the values in it that are counted),
 //! [`links`] brings links to the holder of theirs, and [`steward`] shares out the time of an address among those that hold hosts
-//! there. [`contract_net`] is how peers negotiate who takes what from whom when load is uneven; nothing drives it yet but the simulator. [`plan`] says who answers for what when something is searched for. [`exclusion`] is what part of the web must be left
+//! there. [`contract_net`] is how peers negotiate who takes what from whom when load is uneven. [`plan`] says who answers for what when something is searched for. [`exclusion`] is what part of the web must be left
 //! alone, and who says so, [`registry`] the crawls there are and how far they came; what is said of both reaches all by [`epidemic`].
 //! [`pack`] gives memory back of slots that went to others.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.

@@ -29,7 +29,7 @@ time.sleep(10)
 names = sorted({urllib.parse.urlsplit(page).hostname for page in web.truth["pages"]})
 chosen, at = collections.defaultdict(list), {peer.status()["peer_id"]: number for number, peer in enumerate(swarm.peers)}
 for name in names:
-    holder = at[swarm.peers[0].get(f"site/{name}")["holder"]]
+    holder = at[swarm.peers[0].get(f"explain?url=http://{name}/")["holder"]]
     if len(chosen[holder]) < parts[holder]:
         chosen[holder].append(name)
 hosts = {name for part in chosen.values() for name in part}

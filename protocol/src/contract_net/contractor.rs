@@ -3,12 +3,13 @@
 use super::io::{Effect, Reason};
 use super::load::{Load, Lot, pages_of};
 use super::message::{CallId, Message, Why};
+use super::stage::Stage;
 use super::state::Common;
 use super::story::Event;
 use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::time::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Callers that are remembered, so that none calls too often.
@@ -86,6 +87,13 @@ impl Contractor {
 
     pub fn keeps(&self, slot: Slot) -> bool {
         self.jobs.values().any(|job| job.lots.contains_key(&slot))
+    }
+
+    /// How far what it takes is.
+    pub fn stages(&self) -> BTreeSet<Stage> {
+        let all_came = |job: &Job| job.lots.values().all(|(_, came)| *came);
+        let jobs = self.jobs.values().map(|job| if all_came(job) { Stage::Working } else { Stage::Taking });
+        self.bid.iter().map(|_| Stage::Bidding).chain(jobs).collect()
     }
 
     /// Pages that were promised to be taken and have not come.

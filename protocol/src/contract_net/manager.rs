@@ -116,6 +116,16 @@ impl Manager {
         self.deals.values().map(|deal| deal.lots.values().filter(|(_, gone)| *gone).count()).sum()
     }
 
+    /// How far its calls and contracts are.
+    pub fn stages(&self) -> BTreeSet<super::Stage> {
+        let deals = self.deals.values().map(|deal| match deal.stage {
+            Stage::Awarded => super::Stage::Awarded,
+            Stage::Moving => super::Stage::Giving,
+            Stage::Running => super::Stage::Given,
+        });
+        self.calling.iter().map(|_| super::Stage::Calling).chain(deals).collect()
+    }
+
     /// Whether this peer is giving something away, or would like to.
     pub fn is_giving(&self) -> bool {
         self.calling.is_some() || self.deals.values().any(|deal| deal.stage != Stage::Running)

@@ -99,8 +99,8 @@ impl Common {
 #[derive(Debug)]
 pub struct State {
     common: Common,
-    manager: Manager,
-    contractor: Contractor,
+    pub(super) manager: Manager,
+    pub(super) contractor: Contractor,
 }
 
 impl State {

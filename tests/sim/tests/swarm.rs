@@ -37,6 +37,20 @@ fn of_a_limit_all_is_fetched_and_hardly_more() {
 }
 
 #[test]
+fn peers_of_unequal_speed_make_contracts_and_fetch_each_page_once() {
+    if let Some(violation) = first_failure(Swarm::Bidding { stormy: false }, 0..6) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn contracts_under_faults_lose_nothing() {
+    if let Some(violation) = first_failure(Swarm::Bidding { stormy: true }, 100..106) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
 fn admissions_that_are_not_counted_are_found() {
     is_found(Flaw::CountsNothing, "over", 1..5);
 }

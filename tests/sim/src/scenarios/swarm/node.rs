@@ -381,8 +381,10 @@ impl Node for Machine {
         let serves = self.slots.iter().filter(|slot| self.peer.serves(**slot)).count();
         let holds = self.slots.iter().filter(|slot| self.peer.claims().holds(**slot)).count();
         let claims = self.peer.claims();
+        let negotiates = self.peer.contracts().and_then(|net| net.stage());
         match () {
             () if self.stopped || self.left => "stopped",
+            () if negotiates.is_some() => negotiates.map_or("", contract_net::Stage::word),
             () if !self.peer.view().settled() => "settling",
             () if self.slots.iter().any(|slot| claims.is_moving(*slot)) => "moving",
             () if serves < holds => "catching up",
