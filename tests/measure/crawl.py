@@ -30,6 +30,7 @@ while time.time() - begun < 900 and not swarm.progress()["done"]:
     swarm.monitor()
 say(f"done {swarm.progress()['done']} after {time.time() - begun:.0f} s")
 compare(all)
+polite(all[0], 100, 0)
 by = [s["urls"]["fetched"] for s in swarm.statuses()]
 say("pages by peer", by, "least allowed", sum(len(w.truth["pages"]) for w in all) // (3 * count))
 say("ended", swarm.stop())

@@ -2,21 +2,14 @@
 """share.py [PAGES] [alone]: five peers of unequal speed; the first holds four fifths of 200 hosts, the last is a quarter as fast as the others.
 How long until all is fetched with contracts, beside what could be at best; `alone`: the same by hashing alone."""
 import sys, time
-from harness import *
+from uneven import *
 
 numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
 size, alone = numbers[0] if numbers else 4000, "alone" in sys.argv
-speeds, parts = [8, 8, 8, 8, 2], [160, 10, 10, 10, 10]
+speeds = [8, 8, 8, 8, 2]
 room = folder()
-web = generated(room, 1500, size * 1500 // 200)
 settings = "[contracts]\nenabled = %s\nthreshold = \"20s\"\n" % ("false" if alone else "true")
-swarm = Swarm(room, [web], 0, ["--host-delay", "500ms", "--ip-delay", "0s"], settings)
-usual = swarm.config
-for number, speed in enumerate(speeds):
-    swarm.config = os.path.join(room, f"p{number}.toml")
-    with open(swarm.config, "w") as file:
-        file.write(open(usual).read() + f"[limits]\nrequests_per_s = {speed}.0\n")
-    swarm.add()
+swarm, web = uneven(room, size, speeds, [160, 10, 10, 10, 10], settings)
 
 
 def status(peer):
@@ -24,18 +17,6 @@ def status(peer):
     return told["slots"]["held"], told["urls"]["queued"], told["urls"]["fetched"], told["sites"]["contracted_in"], told["contracts"]
 
 
-say("settled after %.0f s, held %s" % swarm.settle())
-time.sleep(10)
-names = sorted({urllib.parse.urlsplit(page).hostname for page in web.truth["pages"]})
-chosen, at = collections.defaultdict(list), {peer.status()["peer_id"]: number for number, peer in enumerate(swarm.peers)}
-for name in names:
-    holder = at[swarm.peers[0].get(f"explain?url=http://{name}/")["holder"]]
-    if len(chosen[holder]) < parts[holder]:
-        chosen[holder].append(name)
-hosts = {name for part in chosen.values() for name in part}
-web.truth["pages"] = [page for page in web.truth["pages"] if urllib.parse.urlsplit(page).hostname in hosts]
-web.seeds, web.scope = [f"http://{name}/" for name in sorted(hosts)], "host"
-say("hosts by holder", [len(chosen[number]) for number in range(len(speeds))], "pages", len(web.truth["pages"]))
 swarm.crawl()
 begun = time.time()
 while time.time() - begun < 1200 and not swarm.progress()["done"]:
@@ -52,6 +33,7 @@ say(f"{'hashing alone' if alone else 'contracts'}: {requests} requests in {took:
     f"(longest host {longest:.0f} s): {took / best:.2f} times that")
 say("fetched again", compare([web]))
 polite(web, 500, 0)
+time.sleep(15)  # what came by contracts goes back
 before = [status(peer) for peer in swarm.peers]
 say("contracts done", sum(one[4]["done"] for one in before), "failed", sum(one[4]["failed"] for one in before), "open", sum(one[4]["open"] for one in before))
 time.sleep(30)

@@ -121,7 +121,9 @@ impl<K: Keys + Clone> Peer<K> {
         let stands = self.crawl.paused().is_some() || self.contracts.full;
         let room = if stands { 0 } else { load.pages_in(load::HORIZON).saturating_sub(load.pages) };
         let lots = waiting.into_iter().filter_map(|(slot, pages)| self.lot(slot, pages)).collect();
-        Report { load, room, lots }
+        let given = self.contracts.net.iter().flat_map(|net| net.given());
+        let changes = given.filter_map(|slot| Some((slot, self.copies.position(slot)?.seq))).collect();
+        Report { load, room, lots, changes }
     }
 
     /// A slot as it may be offered: one that is served here, and not on its way to somebody.
@@ -151,6 +153,7 @@ impl<K: Keys + Clone> Peer<K> {
                 contract_net::Effect::Withdraw(slot) => self.withdraw(slot),
                 contract_net::Effect::Keep(slot) => self.stay(slot, true),
                 contract_net::Effect::Return(slot) => self.stay(slot, false),
+                contract_net::Effect::Revoke(slot) => self.tell_claims(claim::Input::Revoke(slot)),
                 contract_net::Effect::Happened(id, event) => self.outbox.push(Effect::Negotiated(id, event)),
             }
         }

@@ -198,7 +198,6 @@ impl<K: Keys + Clone> Peer<K> {
         let registry =
             crawls::State::new(config.registry.clone(), keys.clone(), chacha(rng()), now, start.crawls);
         let census = Census::new(registry, unsent, chacha(rng()).next_u64());
-        let contracts = Contracts::new(config.contracts.clone(), own, chacha(rng()), now);
         let mut rules = config.rules.clone();
         rules.own.insert(own);
         // Who is a member is not known yet: witnesses come back from others.
@@ -213,6 +212,7 @@ impl<K: Keys + Clone> Peer<K> {
             start.exclusions,
         );
         let excluded = Excluded::new(excluded, keys, rules, now);
+        let contracts = Contracts::new(config.contracts.clone(), own, chacha(rng()), now);
         Ok(Peer {
             own,
             seen: view.view(),

@@ -339,8 +339,8 @@ pub const KEYS: &[Key] = &[
         "contracts.enabled",
         Kind::Truth,
         "false",
-        "Whether work goes to other peers by contracts when much waits here, and comes from them when little does. New: not\n\
-         yet for swarms in which somebody may be hostile.",
+        "Whether work goes to other peers by contracts when much waits here, and comes from them when little does. New:\n\
+         not yet for swarms in which somebody may be hostile.",
     ),
     key(
         "contracts.threshold",

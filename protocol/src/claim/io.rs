@@ -39,6 +39,8 @@ pub struct Config {
     pub retry_most: Duration,
     /// How long a receiver of a handoff may be silent before the giver takes the slot back.
     pub give_patience: Duration,
+    /// How long nothing is granted to whose claim of a slot was revoked: longer than a lease, and than finding another holder takes.
+    pub revoked: Duration,
     /// How long a majority must be lost before one of the set takes over by force; who is not of the set waits twice as
     /// long, so that those who have copies come first.
     pub t_force: Duration,
@@ -62,6 +64,7 @@ impl Default for Config {
             retry: Duration::from_secs(1),
             retry_most: Duration::from_secs(16),
             give_patience: Duration::from_secs(30),
+            revoked: Duration::from_secs(120),
             t_force: Duration::from_secs(60),
             gossip_delay: Duration::from_secs(1),
             announce_every: Duration::from_secs(60),
@@ -112,6 +115,9 @@ pub enum Input {
     Lend(Slot, Option<PeerKey>),
     /// A contract: what this peer holds, or comes to hold, of this slot stays although it is placed elsewhere; or not any more.
     Stay(Slot, bool),
+    /// A contract is over, and its contractor does not give this slot back, which is placed here: it is to be held here again. Those that
+    /// keep it acknowledge the contractor's claim no more, so that its lease ends.
+    Revoke(Slot),
     /// Hand over everything, first these: they have content.
     Leave(BTreeSet<Slot>),
     /// A write is done and synced.

@@ -55,6 +55,10 @@ impl<K: Keys> State<K> {
                 Ok(())
             }
             Part::Moved(mint) => self.learn(now, mint, false, out),
+            Part::Revoke { slot, token } => {
+                self.told_revoked(now, from, slot, token);
+                Ok(())
+            }
             Part::Prepare { .. } => Ok(()),
         }
     }
@@ -126,11 +130,11 @@ impl<K: Keys> State<K> {
         if ballot.counter >= MAX_COUNTER {
             return Err(Fault::Bounds);
         }
-        let me = self.me;
+        let (me, denied) = (self.me, self.denied(slot, &from, now));
         let place = self.places.entry(slot).or_default();
         // A holder that lives knows it: it needs no lease to say so.
         let held = place.is_own(&me) && place.lead.is_some() && self.leaving.is_none();
-        let wait = place.bound(&from, now).or(held.then_some(self.config.lease));
+        let wait = place.bound(&from, now).or(held.then_some(self.config.lease)).or(denied);
         // Who was left out of the set may have missed it.
         let outside =
             place.record.token() >= known && place.record.known().is_some_and(|m| !m.claim.keeps(&from));
@@ -189,6 +193,7 @@ impl<K: Keys> State<K> {
         if !body.concerns(&self.me) || !self.is_slot(slot) {
             return Ok(());
         }
+        let denied = self.denied(slot, &from, now);
         let place = self.places.entry(slot).or_default();
         if Some(token) < place.record.highest() {
             self.refuse(from, slot, token, None, Some(token));
@@ -198,7 +203,7 @@ impl<K: Keys> State<K> {
             How::Handed(give) => place.lease.is_some_and(|(to, _)| to == give.body().by),
             _ => false,
         };
-        let wait = place.bound(&from, now).filter(|_| !released);
+        let wait = place.bound(&from, now).filter(|_| !released).or(denied);
         if wait.is_some() {
             // Checked first, so that nobody learns by it what it could not show. Who has the lease still renews a claim that
             // another line has overtaken, or it would be over: it must hear of that to let go.

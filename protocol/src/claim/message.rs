@@ -122,6 +122,13 @@ pub enum Part {
     Ask(Slot),
     /// "This is the last claim I know": to whoever asked, or asked the wrong peer.
     Moved(Signed<Mint>),
+    /// "Acknowledge this claim no more: its slot is placed here, and not there." From who should hold it, to the others of its set.
+    Revoke {
+        /// Of what.
+        slot: Slot,
+        /// Of the claim.
+        token: Token,
+    },
 }
 
 impl Part {
@@ -130,7 +137,11 @@ impl Part {
         match self {
             Part::Promise { mint, .. } | Part::Refuse { mint, .. } => mint.as_mut(),
             Part::Propose { mint, .. } | Part::Handoff { mint, .. } | Part::Moved(mint) => Some(mint),
-            Part::Prepare { .. } | Part::Accepted { .. } | Part::Settled { .. } | Part::Ask(_) => None,
+            Part::Prepare { .. }
+            | Part::Accepted { .. }
+            | Part::Settled { .. }
+            | Part::Ask(_)
+            | Part::Revoke { .. } => None,
         }
     }
 }

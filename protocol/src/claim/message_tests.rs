@@ -44,6 +44,7 @@ fn one_of_each() -> Vec<Message> {
         Part::Handoff { give: give(), mint: mint(How::Founded) },
         Part::Ask(slot),
         Part::Moved(mint(How::Handed(Box::new(give())))),
+        Part::Revoke { slot, token: ballot },
     ];
     vec![
         Message::Parts(parts),
@@ -92,6 +93,7 @@ fn the_bytes_of_every_message_stay_what_they_are() {
             "412 d6f46df9920b7d9a",
             "5 00d07cd6954b2eb5",
             "412 bf33ced9ac8a77f7",
+            "38 cc6e68f3cf83e840",
             "17 9e592253c6e8ac9f",
             "13 e5ff0a122f1eb03d",
             "6 06fc584f27ebc403",

@@ -71,6 +71,7 @@ mod policy;
 mod proof;
 mod record;
 mod renew;
+mod revoke;
 mod standing;
 mod state;
 mod write;

@@ -146,9 +146,10 @@ impl<K: Keys> State<K> {
     fn pursue(&mut self, now: Instant, slot: Slot) {
         let Some(view) = self.view.clone() else { return };
         let me = self.me;
+        let holder = self.places.get(&slot).and_then(|place| place.holder());
+        let denied = holder.is_some_and(|holder| self.denied(slot, &holder, now).is_some());
         let Some(place) = self.places.get_mut(&slot) else { return };
-        let holder = place.holder();
-        let back = holder.is_some_and(|holder| holder != me && view.is_live(&holder));
+        let back = holder.is_some_and(|holder| holder != me && view.is_live(&holder)) && !denied;
         if back || (self.leaving.is_some() && holder != Some(me)) {
             place.attempt = None;
             place.orphan_since = None;
@@ -324,13 +325,20 @@ impl<K: Keys> State<K> {
         let hint = self.hints.get(&slot).copied();
         let keeps = |place: &Place| place.record.known().is_some_and(|mint| mint.claim.keeps(&me));
         let keeps = self.places.get(&slot).is_some_and(|place| keeps(place));
+        let denied = known.filter(|known| self.denied(slot, &known.minter, now).is_some());
         let live = |token: Option<Token>| {
-            token.is_some_and(|token| token.minter != me && view.is_live(&token.minter))
+            let lives = |token: Token| token.minter != me && view.is_live(&token.minter);
+            token.is_some_and(|token| {
+                lives(token) && denied.is_none_or(|denied| denied.minter != token.minter)
+            })
         };
         if self.leaving.is_some() {
             return self.at_rest(slot);
         }
         let should = view.should_hold(slot, self.config.replicas) == Some(me);
+        if let Some(denied) = denied.filter(|_| should) {
+            self.tell_revoked(slot, denied);
+        }
         if let Some(known) = known.filter(|_| live(known)) {
             if should {
                 self.wait_for(now, slot, known.minter);
@@ -359,6 +367,12 @@ impl<K: Keys> State<K> {
             let due = since + self.config.stagger * self.rank(slot, &view, should);
             if now < due {
                 return self.plan(slot, due);
+            }
+            if let (Some(wait), Some(_)) =
+                (self.places.get(&slot).and_then(|place| place.bound(&me, now)), denied)
+            {
+                // It lives, so that the time is known at which its lease ends.
+                return self.plan(slot, now + wait);
             }
             // Those that are left overtake each other's ballots, so that none is seen to be in vain.
             let lives = self.majority_lives(slot, &view);

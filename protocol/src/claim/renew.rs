@@ -104,9 +104,11 @@ impl<K: Keys> State<K> {
         for (slot, counter) in runs.iter().flat_map(|run| run.slots().map(|slot| (slot, run.counter))) {
             let token = Token { counter, minter: from };
             let me = self.me;
+            let denied = self.denied(slot, &from, now).is_some();
             let acknowledged = self.places.get_mut(&slot).is_some_and(|place| {
                 let record = &place.record;
-                let right = record.token() == Some(token)
+                let right = !denied
+                    && record.token() == Some(token)
                     && record.promised == Some(token)
                     && record.known().is_some_and(|mint| mint.claim.keeps(&me))
                     && place.synced == (Some(token), Some(token))

@@ -56,6 +56,8 @@ pub struct State<K> {
     /// Contracts: to whom slots held here are to go, and which stay here.
     pub(super) lent: BTreeMap<Slot, PeerKey>,
     pub(super) stays: BTreeSet<Slot>,
+    /// Slots that are granted to nobody but others than this peer, until when: at most one for each slot.
+    pub(super) revoked: BTreeMap<Slot, (PeerKey, Instant)>,
     /// What a peer that leaves has not begun to hand over.
     pub(super) leaving: Option<Parting>,
     pub(super) forced: u64,
@@ -121,6 +123,7 @@ impl<K: Keys> State<K> {
             gossip_at: None,
             lent: BTreeMap::new(),
             stays: BTreeSet::new(),
+            revoked: BTreeMap::new(),
             leaving: None,
             forced: 0,
             revision: 0,
@@ -229,6 +232,7 @@ impl<K: Keys> State<K> {
                 };
                 self.plan(slot, now);
             }
+            Input::Revoke(slot) => self.revoke(now, slot),
             Input::Leave(first) => {
                 let held = self.places.iter().filter(|(_, place)| place.lead.is_some());
                 let held = held.map(|(slot, _)| *slot);

@@ -426,6 +426,40 @@ fn what_is_lent_goes_to_the_contractor_stays_there_and_comes_back_when_the_contr
 }
 
 #[test]
+fn what_a_contractor_does_not_give_back_is_held_again_when_its_lease_is_over() {
+    let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();
+    let mut swarm = Swarm::of(&[6], slots.iter().copied());
+    swarm.run(Duration::from_secs(60));
+    let view = swarm.peers.values().next().and_then(|state| state.view.clone()).expect("a view");
+    let slot = slots[3];
+    let owners = view.owners(slot, 3).as_slice().to_vec();
+    let to = swarm.groups[0].iter().copied().find(|peer| !owners.contains(peer)).expect("a stranger");
+    swarm.feed(to, Input::Stay(slot, true));
+    swarm.feed(owners[0], Input::Lend(slot, Some(to)));
+    swarm.run(Duration::from_secs(5));
+    let keep = |swarm: &mut Swarm, seconds: u64| {
+        for _ in 0..seconds {
+            swarm.feed(to, Input::Want(slot));
+            swarm.run(Duration::from_secs(1));
+        }
+    };
+    keep(&mut swarm, 60);
+    let leased = |swarm: &Swarm| swarm.peers[&to].lease(slot, swarm.now).is_some();
+    assert!(swarm.peers[&to].holds(slot) && leased(&swarm));
+    // Who should not hold it may say so as often as it likes.
+    swarm.feed(owners[1], Input::Revoke(slot));
+    keep(&mut swarm, 60);
+    assert!(swarm.peers[&to].holds(slot) && leased(&swarm));
+    swarm.feed(owners[0], Input::Revoke(slot));
+    keep(&mut swarm, 14);
+    assert!(!swarm.peers[&owners[0]].holds(slot), "the lease that was granted holds");
+    keep(&mut swarm, 6);
+    assert!(swarm.peers[&owners[0]].holds(slot) && !swarm.peers[&to].holds(slot) && !leased(&swarm));
+    keep(&mut swarm, 60);
+    swarm.assert_settled();
+}
+
+#[test]
 fn what_was_lent_and_is_withdrawn_stays_and_who_is_gone_gets_nothing() {
     let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();
     let mut swarm = Swarm::of(&[6], slots.iter().copied());

@@ -5,6 +5,7 @@ use super::message::{CallId, Message};
 use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::view::View;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,10 @@ pub struct Config {
     pub arrival: Duration,
     /// How long a contract lasts; then it is renewed, or its lots go where they belong.
     pub limit: Duration,
+    /// How long a contractor may leave all that it has as it was, as far as this peer's copies of that show: then the contract is broken.
+    pub stall: Duration,
+    /// How long what is over may take to come back, before it is taken back; and from one try of that to the next.
+    pub overdue: Duration,
     /// How long a lot rests where it came to before it may be offered on.
     pub rest: Duration,
     /// How long it does not go back to who had it.
@@ -55,6 +60,8 @@ impl Default for Config {
             reserved: Duration::from_secs(3),
             arrival: Duration::from_secs(60),
             limit: Duration::from_secs(600),
+            stall: Duration::from_secs(60),
+            overdue: Duration::from_secs(30),
             rest: Duration::from_secs(10),
             no_return: Duration::from_secs(300),
             inform_every: Duration::from_secs(10),
@@ -74,6 +81,8 @@ pub struct Report {
     pub room: u64,
     /// Of what it holds, what could go to another: nothing that it only just drained, lost or is handing over.
     pub lots: Vec<Held>,
+    /// Of what it gave ([`State::given`](super::State::given)) and keeps a copy of: how far that is, in changes.
+    pub changes: BTreeMap<Slot, u64>,
 }
 
 /// What this machine is told.
@@ -108,6 +117,8 @@ pub enum Effect {
     Keep(Slot),
     /// It is to go where it is placed.
     Return(Slot),
+    /// A slot does not come back from a contractor: it is to be taken back, if it is placed here.
+    Revoke(Slot),
     /// Something happened in a negotiation: for the log.
     Happened(CallId, super::story::Event),
 }

@@ -3,6 +3,7 @@
 use super::io::{Effect, Reason};
 use super::load::{Bidder, Held, Load, Lot, pages_of, select_shed, share};
 use super::message::{CallId, MAX_LOTS, Message, Why, millis};
+use super::overdue::Overdue;
 use super::state::Common;
 use super::story::Event;
 use crate::key::Slot;
@@ -46,6 +47,9 @@ struct Deal {
     /// Pages in the beginning, and as the contractor said last.
     pages: u64,
     waiting: u64,
+    /// How far this peer's copies of it were, and when that was last otherwise than before.
+    changes: BTreeMap<Slot, u64>,
+    moved_on: Instant,
 }
 
 impl Deal {
@@ -69,6 +73,7 @@ impl Deal {
     /// All have gone that will.
     fn run(&mut self, common: &Common) {
         self.stage = Stage::Running;
+        self.moved_on = common.now;
         self.until = common.now + common.config.limit + common.config.arrival;
     }
 }
@@ -85,6 +90,7 @@ pub(super) struct Manager {
     candidates: usize,
     /// Who asked for something, and when.
     soliciting: BTreeMap<PeerKey, Instant>,
+    overdue: Overdue,
     done: u64,
     failed: u64,
 }
@@ -99,6 +105,7 @@ impl Manager {
             pause: Duration::ZERO,
             candidates: 0,
             soliciting: BTreeMap::new(),
+            overdue: Overdue::default(),
             done: 0,
             failed: 0,
         }
@@ -114,6 +121,14 @@ impl Manager {
 
     pub fn slots(&self) -> usize {
         self.deals.values().map(|deal| deal.lots.values().filter(|(_, gone)| *gone).count()).sum()
+    }
+
+    /// Slots that went.
+    pub fn given(&self) -> impl Iterator<Item = Slot> {
+        let gone = |deal: &Deal| {
+            deal.lots.iter().filter(|(_, (_, gone))| *gone).map(|(slot, _)| *slot).collect::<Vec<_>>()
+        };
+        self.deals.values().flat_map(gone)
     }
 
     /// How far its calls and contracts are.
@@ -134,7 +149,8 @@ impl Manager {
     pub fn deadline(&self) -> Option<(Instant, Reason)> {
         let bids = self.calling.as_ref().map(|calling| (calling.until, Reason::Bids));
         let deals = self.deals.values().map(|deal| (deal.until, Reason::Contracts));
-        bids.into_iter().chain(deals).min()
+        let overdue = self.overdue.deadline().map(|at| (at, Reason::Contracts));
+        bids.into_iter().chain(deals).chain(overdue).min()
     }
 
     /// What is left to do here when what was awarded has gone.
@@ -157,6 +173,7 @@ impl Manager {
 
     /// Looks whether there is too much to do, and calls if so.
     pub fn look(&mut self, common: &mut Common, promised: u64) {
+        self.look_at_work(common);
         let config = &common.config;
         self.soliciting.retain(|_, at| common.now < *at + config.interval * 2);
         let busy = self.calling.is_some() || self.deals.len() >= config.given;
@@ -278,6 +295,26 @@ impl Manager {
         for name in due {
             self.late(name, common);
         }
+        self.overdue.tick(common.now, common.config.overdue, &mut common.out);
+    }
+
+    /// Looks whether contractors do anything, as far as this peer's copies of what they have show it.
+    fn look_at_work(&mut self, common: &mut Common) {
+        let mut idle = Vec::new();
+        for (name, deal) in self.deals.iter_mut().filter(|(_, deal)| deal.stage == Stage::Running) {
+            let lots = deal.lots.keys();
+            let now: BTreeMap<Slot, u64> =
+                lots.filter_map(|slot| Some((*slot, *common.report.changes.get(slot)?))).collect();
+            if now != deal.changes || now.is_empty() {
+                (deal.changes, deal.moved_on) = (now, common.now);
+            } else if common.now >= deal.moved_on + common.config.stall && deal.waiting > 0 {
+                idle.push(*name);
+            }
+        }
+        for (id, peer) in idle {
+            common.out.push(Effect::Send(peer, Message::Failure { id, why: Why::Nothing }));
+            self.end((id, peer), Why::Nothing, common);
+        }
     }
 
     /// All bids are in that count: the lowest ability wins, and the others get what would still be done sooner with them.
@@ -303,7 +340,9 @@ impl Manager {
             let about = lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
             let until = common.now + common.config.reserved;
             common.out.push(Effect::Send(to, Message::Accept { id, lots, limit_ms }));
-            let deal = Deal { stage: Stage::Awarded, until, lots: about, pages, waiting: pages };
+            let (changes, moved_on) = (BTreeMap::new(), common.now);
+            let deal =
+                Deal { stage: Stage::Awarded, until, lots: about, pages, waiting: pages, changes, moved_on };
             self.deals.insert((id, to), deal);
         }
         for bidder in bidders.iter().filter(|bidder| !won.contains(&bidder.peer)) {
@@ -362,6 +401,7 @@ impl Manager {
 
     /// What had gone is held here again: its contractor did not take it, or has let go of it.
     pub fn gained(&mut self, slot: Slot, common: &mut Common) {
+        self.overdue.came(slot);
         let of =
             |(_, deal): &(&(CallId, PeerKey), &mut Deal)| deal.lots.get(&slot).is_some_and(|(_, gone)| *gone);
         let Some((&name, deal)) = self.deals.iter_mut().find(of) else { return };
@@ -383,7 +423,7 @@ impl Manager {
 
     pub fn done(&mut self, from: PeerKey, id: CallId, common: &mut Common) {
         let Some(mut deal) = self.deals.remove(&(id, from)) else { return };
-        deal.withdraw(&mut common.out);
+        self.expect(&mut deal, common);
         self.done += 1;
         common.standing.kept(from, common.now);
         common.tell(common.own, id, Event::Done { by: from });
@@ -437,7 +477,7 @@ impl Manager {
     fn end(&mut self, name: (CallId, PeerKey), why: Why, common: &mut Common) {
         let Some(mut deal) = self.deals.remove(&name) else { return };
         let (id, peer) = name;
-        deal.withdraw(&mut common.out);
+        self.expect(&mut deal, common);
         let broken = match why {
             Why::Late | Why::Nothing | Why::Away => true,
             Why::Time => deal.is_hardly_begun(),
@@ -449,6 +489,13 @@ impl Manager {
         self.failed += 1;
         common.tell(common.own, id, Event::Failed { with: peer, why });
         self.close(id, common);
+    }
+
+    /// A contract is over: what has not gone stays, what has comes back.
+    fn expect(&mut self, deal: &mut Deal, common: &mut Common) {
+        deal.withdraw(&mut common.out);
+        let by = common.now + common.config.overdue;
+        deal.lots.keys().for_each(|slot| self.overdue.expect(*slot, by));
     }
 
     /// A story ends with its last contract.

@@ -36,6 +36,9 @@ struct Swarm {
     gives: BTreeSet<(PeerKey, Slot, PeerKey)>,
     keeps: BTreeSet<(PeerKey, Slot)>,
     returned: Vec<(PeerKey, Slot)>,
+    /// Whether managers keep copies of what they gave.
+    copies: bool,
+    revoked: Vec<(PeerKey, Slot)>,
     said: Vec<(PeerKey, PeerKey, Message)>,
     mute: BTreeSet<PeerKey>,
 }
@@ -58,6 +61,8 @@ impl Swarm {
             gives: BTreeSet::new(),
             keeps: BTreeSet::new(),
             returned: Vec::new(),
+            copies: false,
+            revoked: Vec::new(),
             said: Vec::new(),
             mute: BTreeSet::new(),
         };
@@ -87,6 +92,7 @@ impl Swarm {
                         self.keeps.remove(&(who, slot));
                         self.returned.push((who, slot));
                     }
+                    Effect::Revoke(slot) => self.revoked.push((who, slot)),
                     Effect::Happened(..) => {}
                 }
             }
@@ -121,7 +127,11 @@ impl Swarm {
                 not_to: None,
             };
             let lots = held.iter().map(lot).collect();
-            let report = Report { load: Load { pages, speed: SPEED }, room: 1_000_000, lots };
+            let load = Load { pages, speed: SPEED };
+            let given: Vec<Slot> = self.states[&who].given().filter(|_| self.copies).collect();
+            let left = |slot: &Slot| self.held.values().find_map(|held| held.get(slot)).copied();
+            let changes = given.iter().map(|slot| (*slot, u64::from(left(slot).unwrap_or(0)))).collect();
+            let report = Report { load, room: 1_000_000, lots, changes };
             self.tell(who, Input::Report(report));
         }
     }
@@ -193,6 +203,44 @@ fn what_is_done_goes_where_it_is_placed_and_the_contractor_stands_higher() {
         let story = swarm.state(n).stories().find(done).expect("a story");
         assert!(story.ended && matches!(story.lines[0].1, Event::Called { .. }), "{story:?}");
     }
+}
+
+#[test]
+fn a_contractor_that_does_nothing_is_found_out_and_what_does_not_come_back_is_taken_back() {
+    let mut swarm = Swarm::new(&[1, 2]);
+    swarm.copies = true;
+    swarm.fill(1, 0..200, 1);
+    swarm.pass(10, false);
+    let taken = swarm.state(2).contracted().0;
+    assert!(taken > 80 && swarm.state(1).open() == (1, 0));
+    let before = swarm.state(1).standing(&peer(2), swarm.now);
+    swarm.pass(50, false);
+    assert_eq!(swarm.state(1).open(), (1, 0), "it has a minute");
+    swarm.pass(20, false);
+    assert_eq!((swarm.state(1).open(), swarm.state(1).ended()), ((0, 0), (0, 1)));
+    assert!(swarm.state(1).standing(&peer(2), swarm.now) < before / 2);
+    assert!(swarm.revoked.is_empty(), "it may still give it back");
+    swarm.pass(30, false);
+    let revoked: BTreeSet<Slot> = swarm.revoked.iter().map(|(_, slot)| *slot).collect();
+    assert!(revoked.len() == taken && swarm.revoked.iter().all(|(by, _)| *by == peer(1)));
+    for slot in revoked {
+        swarm.tell(peer(1), Input::Gained(slot));
+    }
+    swarm.revoked.clear();
+    swarm.pass(100, false);
+    assert!(swarm.revoked.is_empty(), "it is back");
+}
+
+#[test]
+fn who_works_is_left_alone_however_long_it_takes() {
+    let mut swarm = Swarm::new(&[1, 2]);
+    swarm.copies = true;
+    swarm.fill(1, 0..200, 10);
+    for _ in 0..10 {
+        swarm.pass(5, true);
+        swarm.pass(45, false);
+    }
+    assert!(swarm.state(1).ended().1 == 0 && swarm.revoked.is_empty(), "{:?}", swarm.state(1).ended());
 }
 
 #[test]

@@ -74,6 +74,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("handoff", part(Part::Handoff { give: give(), mint: mint(128, None, How::Granted(vec![grant()])) })),
         ("ask", part(Part::Ask(slot))),
         ("moved", part(Part::Moved(mint(65, None, How::Handed(Box::new(give())))))),
+        ("revoke", part(Part::Revoke { slot, token: token() })),
         ("renew", Message::Renew { round, runs: vec![Run { first: slot, more: 300, counter }] }),
         ("renewed", Message::Renewed { round, refused: vec![slot] }),
         ("hints", Message::Hints(vec![Run { first: slot, more: 0, counter }])),

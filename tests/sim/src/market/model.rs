@@ -212,7 +212,8 @@ impl Market {
         };
         let going = |slot: &Slot| peer.gives.contains_key(slot);
         let lots = peer.held.iter().filter(|(slot, _)| !going(slot)).map(lot).collect();
-        Report { load: Load { pages, speed: peer.speed }, room: u64::MAX, lots }
+        let load = Load { pages, speed: peer.speed };
+        Report { load, room: u64::MAX, lots, changes: BTreeMap::new() }
     }
 
     fn tell(&mut self, n: usize, input: Input) {
@@ -243,7 +244,7 @@ impl Market {
                         self.set_out(slot, n, owner);
                     }
                 }
-                Effect::Happened(..) => {}
+                Effect::Revoke(_) | Effect::Happened(..) => {}
             }
         }
         let wanted = self.peers[n].state.deadline().map(|(at, _)| at.max(self.now));

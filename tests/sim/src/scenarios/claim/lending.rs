@@ -12,7 +12,7 @@ use std::time::Duration;
 const CONTRACT: Duration = Duration::from_secs(40);
 
 impl Peer {
-    /// Lends something, takes it back, or keeps something; nothing any more when faults are over, as everything is to settle then.
+    /// Lends something, takes it back, keeps something, or says that somebody does not give it back; nothing any more when faults are over, as everything is to settle then.
     pub(super) fn lend(&mut self, ctx: &mut Ctx<'_, Happened>) {
         let now = ctx.now();
         let over: Vec<Slot> =
@@ -34,6 +34,8 @@ impl Peer {
         } else if self.dice.chance(200_000) {
             self.stays.insert(slot, now + self.dice.span(Duration::from_secs(1), CONTRACT));
             self.feed(ctx, Input::Stay(slot, true));
+        } else if self.dice.chance(100_000) {
+            self.feed(ctx, Input::Revoke(slot));
         }
     }
 }
