@@ -4,11 +4,12 @@ use super::io::Effect;
 use super::{Message, Peer};
 use anthill_crawler::time::Instant;
 use anthill_protocol::claim;
-use anthill_protocol::contract_net::{self, Config, Held, Input, Load, Lot, Report, load};
+use anthill_protocol::contract_net::{self, Astray, Config, Held, Input, Load, Lot, Report, load};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::replica;
 use rand_chacha::ChaCha8Rng;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How long a request is thought to take before so many of them were seen.
@@ -22,6 +23,8 @@ pub(super) struct Contracts {
     interval: Duration,
     report_at: Instant,
     pace: Pace,
+    /// Slots that are placed here, as far as is known, and not held: at most all that there are.
+    away: BTreeSet<Slot>,
     /// Its disk has no room for what others send.
     pub full: bool,
 }
@@ -33,6 +36,7 @@ impl Contracts {
             net: config.map(|config| Box::new(contract_net::State::new(config, own, rng, now))),
             report_at: now,
             pace: Pace { under_way: 0, sum_us: 0, done: 0, at: now },
+            away: BTreeSet::new(),
             full: false,
         }
     }
@@ -121,9 +125,47 @@ impl<K: Keys + Clone> Peer<K> {
         let stands = self.crawl.paused().is_some() || self.contracts.full;
         let room = if stands { 0 } else { load.pages_in(load::HORIZON).saturating_sub(load.pages) };
         let lots = waiting.into_iter().filter_map(|(slot, pages)| self.lot(slot, pages)).collect();
-        let given = self.contracts.net.iter().flat_map(|net| net.given());
-        let changes = given.filter_map(|slot| Some((slot, self.copies.position(slot)?.seq))).collect();
-        Report { load, room, lots, changes }
+        Report { load, room, lots, strayed: self.strayed() }
+    }
+
+    /// What is placed with this peer, of which it has a copy, and which somebody holds that is none of its owners.
+    fn strayed(&mut self) -> BTreeMap<Slot, Astray> {
+        let replicas = self.config.claim.replicas;
+        let mut away = std::mem::take(&mut self.contracts.away);
+        let elsewhere = |slot: &Slot| {
+            let here = self.claims().holds(*slot);
+            !here && self.seen.should_hold(*slot, replicas) == Some(self.own)
+        };
+        away.retain(elsewhere);
+        let astray = |slot: &Slot| {
+            let at = self.claims().claim(*slot)?.0.claim.holder;
+            let astray = !self.seen.owners(*slot, replicas).contains(&at);
+            let changes = self.copies.position(*slot)?.seq;
+            astray.then_some((*slot, Astray { at, changes }))
+        };
+        let strayed = away.iter().filter_map(astray).collect();
+        self.contracts.away = away;
+        strayed
+    }
+
+    /// Another view: other slots are placed here.
+    pub(super) fn contracts_view(&mut self) {
+        if self.contracts.net.is_some() {
+            let replicas = self.config.claim.replicas;
+            let here = |slot: &Slot| {
+                !self.claims().holds(*slot) && self.seen.should_hold(*slot, replicas) == Some(self.own)
+            };
+            self.contracts.away = self.claims().slots().filter(here).collect();
+        }
+        self.tell_contracts(Input::View(self.seen.clone()));
+    }
+
+    /// A slot is not held here any more.
+    pub(super) fn contracts_lost(&mut self, slot: Slot, to: Option<PeerKey>) {
+        if self.contracts.net.is_some() {
+            self.contracts.away.insert(slot);
+        }
+        self.tell_contracts(Input::Lost(slot, to));
     }
 
     /// A slot as it may be offered: one that is served here, and not on its way to somebody.

@@ -159,7 +159,7 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.outbox.push(Effect::CloseSlot(slot));
         self.tell_links(links::Input::Lost(slot));
-        self.tell_contracts(contract_net::Input::Lost(slot, to));
+        self.contracts_lost(slot, to);
         self.part(slot);
         self.reroute(slot);
     }

@@ -135,7 +135,7 @@ impl<K: Keys + Clone> Peer<K> {
         for slot in self.slots.interest.clone() {
             self.reroute(slot);
         }
-        self.tell_contracts(contract_net::Input::View(self.seen.clone()));
+        self.contracts_view();
         self.tell_members();
         self.rebind_soon();
     }

@@ -2,6 +2,7 @@
 
 use super::load::{Held, Load, Water};
 use super::message::{CallId, Message};
+use super::strayed::Astray;
 use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::view::View;
@@ -30,9 +31,10 @@ pub struct Config {
     pub arrival: Duration,
     /// How long a contract lasts; then it is renewed, or its lots go where they belong.
     pub limit: Duration,
-    /// How long a contractor may leave all that it has as it was, as far as this peer's copies of that show: then the contract is broken.
+    /// How long a contractor may leave all that it has as it was, as far as this peer's copies of that show: then the contract is broken. Twice as long
+    /// for what it has without a contract of this peer's.
     pub stall: Duration,
-    /// How long what is over may take to come back, before it is taken back; and from one try of that to the next.
+    /// How long what is over may take to come back, before it is taken back.
     pub overdue: Duration,
     /// How long a lot rests where it came to before it may be offered on.
     pub rest: Duration,
@@ -81,8 +83,8 @@ pub struct Report {
     pub room: u64,
     /// Of what it holds, what could go to another: nothing that it only just drained, lost or is handing over.
     pub lots: Vec<Held>,
-    /// Of what it gave ([`State::given`](super::State::given)) and keeps a copy of: how far that is, in changes.
-    pub changes: BTreeMap<Slot, u64>,
+    /// What is placed with this peer, and held by one that is none of its owners: by contracts, or left over from some.
+    pub strayed: BTreeMap<Slot, Astray>,
 }
 
 /// What this machine is told.

@@ -3,9 +3,9 @@
 use super::io::{Effect, Reason};
 use super::load::{Bidder, Held, Load, Lot, pages_of, select_shed, share};
 use super::message::{CallId, MAX_LOTS, Message, Why, millis};
-use super::overdue::Overdue;
 use super::state::Common;
 use super::story::Event;
+use super::strayed::Strayed;
 use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::time::Instant;
@@ -90,7 +90,7 @@ pub(super) struct Manager {
     candidates: usize,
     /// Who asked for something, and when.
     soliciting: BTreeMap<PeerKey, Instant>,
-    overdue: Overdue,
+    strayed: Strayed,
     done: u64,
     failed: u64,
 }
@@ -105,7 +105,7 @@ impl Manager {
             pause: Duration::ZERO,
             candidates: 0,
             soliciting: BTreeMap::new(),
-            overdue: Overdue::default(),
+            strayed: Strayed::default(),
             done: 0,
             failed: 0,
         }
@@ -121,14 +121,6 @@ impl Manager {
 
     pub fn slots(&self) -> usize {
         self.deals.values().map(|deal| deal.lots.values().filter(|(_, gone)| *gone).count()).sum()
-    }
-
-    /// Slots that went.
-    pub fn given(&self) -> impl Iterator<Item = Slot> {
-        let gone = |deal: &Deal| {
-            deal.lots.iter().filter(|(_, (_, gone))| *gone).map(|(slot, _)| *slot).collect::<Vec<_>>()
-        };
-        self.deals.values().flat_map(gone)
     }
 
     /// How far its calls and contracts are.
@@ -149,8 +141,7 @@ impl Manager {
     pub fn deadline(&self) -> Option<(Instant, Reason)> {
         let bids = self.calling.as_ref().map(|calling| (calling.until, Reason::Bids));
         let deals = self.deals.values().map(|deal| (deal.until, Reason::Contracts));
-        let overdue = self.overdue.deadline().map(|at| (at, Reason::Contracts));
-        bids.into_iter().chain(deals).chain(overdue).min()
+        bids.into_iter().chain(deals).min()
     }
 
     /// What is left to do here when what was awarded has gone.
@@ -174,6 +165,7 @@ impl Manager {
     /// Looks whether there is too much to do, and calls if so.
     pub fn look(&mut self, common: &mut Common, promised: u64) {
         self.look_at_work(common);
+        self.strayed.look(common);
         let config = &common.config;
         self.soliciting.retain(|_, at| common.now < *at + config.interval * 2);
         let busy = self.calling.is_some() || self.deals.len() >= config.given;
@@ -295,7 +287,6 @@ impl Manager {
         for name in due {
             self.late(name, common);
         }
-        self.overdue.tick(common.now, common.config.overdue, &mut common.out);
     }
 
     /// Looks whether contractors do anything, as far as this peer's copies of what they have show it.
@@ -304,7 +295,7 @@ impl Manager {
         for (name, deal) in self.deals.iter_mut().filter(|(_, deal)| deal.stage == Stage::Running) {
             let lots = deal.lots.keys();
             let now: BTreeMap<Slot, u64> =
-                lots.filter_map(|slot| Some((*slot, *common.report.changes.get(slot)?))).collect();
+                lots.filter_map(|slot| Some((*slot, common.report.strayed.get(slot)?.changes))).collect();
             if now != deal.changes || now.is_empty() {
                 (deal.changes, deal.moved_on) = (now, common.now);
             } else if common.now >= deal.moved_on + common.config.stall && deal.waiting > 0 {
@@ -401,7 +392,7 @@ impl Manager {
 
     /// What had gone is held here again: its contractor did not take it, or has let go of it.
     pub fn gained(&mut self, slot: Slot, common: &mut Common) {
-        self.overdue.came(slot);
+        self.strayed.came(slot);
         let of =
             |(_, deal): &(&(CallId, PeerKey), &mut Deal)| deal.lots.get(&slot).is_some_and(|(_, gone)| *gone);
         let Some((&name, deal)) = self.deals.iter_mut().find(of) else { return };
@@ -423,7 +414,7 @@ impl Manager {
 
     pub fn done(&mut self, from: PeerKey, id: CallId, common: &mut Common) {
         let Some(mut deal) = self.deals.remove(&(id, from)) else { return };
-        self.expect(&mut deal, common);
+        self.expect(&mut deal, from, common);
         self.done += 1;
         common.standing.kept(from, common.now);
         common.tell(common.own, id, Event::Done { by: from });
@@ -477,7 +468,7 @@ impl Manager {
     fn end(&mut self, name: (CallId, PeerKey), why: Why, common: &mut Common) {
         let Some(mut deal) = self.deals.remove(&name) else { return };
         let (id, peer) = name;
-        self.expect(&mut deal, common);
+        self.expect(&mut deal, peer, common);
         let broken = match why {
             Why::Late | Why::Nothing | Why::Away => true,
             Why::Time => deal.is_hardly_begun(),
@@ -492,10 +483,10 @@ impl Manager {
     }
 
     /// A contract is over: what has not gone stays, what has comes back.
-    fn expect(&mut self, deal: &mut Deal, common: &mut Common) {
+    fn expect(&mut self, deal: &mut Deal, from: PeerKey, common: &mut Common) {
         deal.withdraw(&mut common.out);
         let by = common.now + common.config.overdue;
-        deal.lots.keys().for_each(|slot| self.overdue.expect(*slot, by));
+        deal.lots.keys().for_each(|slot| self.strayed.expect(*slot, from, by));
     }
 
     /// A story ends with its last contract.

@@ -27,11 +27,11 @@ mod io;
 pub mod load;
 mod manager;
 pub mod message;
-mod overdue;
 mod stage;
 mod standing;
 mod state;
 pub mod story;
+mod strayed;
 
 pub use io::{Config, Effect, Input, Reason, Report};
 pub use load::{Held, Load, Lot, Water};
@@ -39,3 +39,4 @@ pub use message::{CallId, Message, Why};
 pub use stage::Stage;
 pub use standing::Standing;
 pub use state::State;
+pub use strayed::Astray;

@@ -154,8 +154,6 @@ impl State {
                 common.report = report;
                 common.forget();
                 contractor.look(common);
-                // Who gave it looks for it here: it is not given on.
-                common.report.lots.retain(|held| !contractor.keeps(held.lot.slot));
                 let promised = contractor.promised();
                 manager.look(common, promised);
                 contractor.solicit(common, manager.is_giving());
@@ -215,11 +213,6 @@ impl State {
     /// Whether a slot is here by a contract, though it is placed elsewhere.
     pub fn keeps(&self, slot: Slot) -> bool {
         self.contractor.keeps(slot)
-    }
-
-    /// Slots that went by contracts that go on.
-    pub fn given(&self) -> impl Iterator<Item = Slot> {
-        self.manager.given()
     }
 
     /// Contracts that go on: those in which it gave, and those in which it took.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::contract_net::load::{Held, Load, Lot, Water};
 use crate::contract_net::message::Why;
+use crate::contract_net::strayed::Astray;
 use crate::member::MemberRecord;
 use crate::peer::{Keys, testing::Keyring};
 use crate::view::{Seen, Status};
@@ -36,7 +37,8 @@ struct Swarm {
     gives: BTreeSet<(PeerKey, Slot, PeerKey)>,
     keeps: BTreeSet<(PeerKey, Slot)>,
     returned: Vec<(PeerKey, Slot)>,
-    /// Whether managers keep copies of what they gave.
+    /// Where slots are placed, and whether those that should hold them have copies.
+    placed: BTreeSet<(PeerKey, Slot)>,
     copies: bool,
     revoked: Vec<(PeerKey, Slot)>,
     said: Vec<(PeerKey, PeerKey, Message)>,
@@ -61,6 +63,7 @@ impl Swarm {
             gives: BTreeSet::new(),
             keeps: BTreeSet::new(),
             returned: Vec::new(),
+            placed: BTreeSet::new(),
             copies: false,
             revoked: Vec::new(),
             said: Vec::new(),
@@ -100,7 +103,20 @@ impl Swarm {
     }
 
     fn fill(&mut self, n: u64, slots: std::ops::Range<u16>, pages: u32) {
+        self.placed.extend(slots.clone().map(|number| (peer(n), slot(number))));
         self.held.entry(peer(n)).or_default().extend(slots.map(|n| (slot(n), pages)));
+    }
+
+    /// What was revoked is held where it is placed.
+    fn take_back(&mut self) {
+        for (by, slot) in self.revoked.clone() {
+            let from = self.held.iter().find(|(_, held)| held.contains_key(&slot)).map(|(peer, _)| *peer);
+            let Some(from) = from.filter(|from| *from != by) else { continue };
+            let pages = self.held.entry(from).or_default().remove(&slot).unwrap_or(0);
+            self.held.entry(by).or_default().insert(slot, pages);
+            self.tell(from, Input::Lost(slot, Some(by)));
+            self.tell(by, Input::Gained(slot));
+        }
     }
 
     /// Moves what both sides want to move.
@@ -128,10 +144,14 @@ impl Swarm {
             };
             let lots = held.iter().map(lot).collect();
             let load = Load { pages, speed: SPEED };
-            let given: Vec<Slot> = self.states[&who].given().filter(|_| self.copies).collect();
-            let left = |slot: &Slot| self.held.values().find_map(|held| held.get(slot)).copied();
-            let changes = given.iter().map(|slot| (*slot, u64::from(left(slot).unwrap_or(0)))).collect();
-            let report = Report { load, room: 1_000_000, lots, changes };
+            let given = self.placed.iter().filter(|(by, _)| self.copies && *by == who);
+            let at = |slot: &Slot| {
+                let (peer, held) = self.held.iter().find(|(_, held)| held.contains_key(slot))?;
+                let astray = Astray { at: *peer, changes: u64::from(held[slot]) };
+                (*peer != who).then_some(astray)
+            };
+            let strayed = given.filter_map(|(_, slot)| Some((*slot, at(slot)?))).collect();
+            let report = Report { load, room: 1_000_000, lots, strayed };
             self.tell(who, Input::Report(report));
         }
     }
@@ -223,9 +243,7 @@ fn a_contractor_that_does_nothing_is_found_out_and_what_does_not_come_back_is_ta
     swarm.pass(30, false);
     let revoked: BTreeSet<Slot> = swarm.revoked.iter().map(|(_, slot)| *slot).collect();
     assert!(revoked.len() == taken && swarm.revoked.iter().all(|(by, _)| *by == peer(1)));
-    for slot in revoked {
-        swarm.tell(peer(1), Input::Gained(slot));
-    }
+    swarm.take_back();
     swarm.revoked.clear();
     swarm.pass(100, false);
     assert!(swarm.revoked.is_empty(), "it is back");

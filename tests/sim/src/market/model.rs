@@ -213,7 +213,7 @@ impl Market {
         let going = |slot: &Slot| peer.gives.contains_key(slot);
         let lots = peer.held.iter().filter(|(slot, _)| !going(slot)).map(lot).collect();
         let load = Load { pages, speed: peer.speed };
-        Report { load, room: u64::MAX, lots, changes: BTreeMap::new() }
+        Report { load, room: u64::MAX, lots, strayed: BTreeMap::new() }
     }
 
     fn tell(&mut self, n: usize, input: Input) {
