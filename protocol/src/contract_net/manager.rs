@@ -88,6 +88,9 @@ pub(super) struct Manager {
     next_at: Instant,
     pause: Duration,
     candidates: usize,
+    /// What nobody wanted when it was offered: other lots come first. None was left to come when the present call began.
+    unwanted: BTreeSet<Slot>,
+    all_offered: bool,
     /// Who asked for something, and when.
     soliciting: BTreeMap<PeerKey, Instant>,
     strayed: Strayed,
@@ -104,6 +107,8 @@ impl Manager {
             next_at: now,
             pause: Duration::ZERO,
             candidates: 0,
+            unwanted: BTreeSet::new(),
+            all_offered: false,
             soliciting: BTreeMap::new(),
             strayed: Strayed::default(),
             done: 0,
@@ -177,7 +182,13 @@ impl Manager {
         let resting = common.report.lots.iter().map(|held| held.lot.slot).filter(|slot| common.rests(*slot));
         let previous: BTreeSet<Slot> = moving.chain(resting).collect();
         let lots: Vec<Lot> = common.report.lots.iter().map(|held| held.lot).collect();
-        let shed = select_shed(load, &lots, &previous, &config.water, MAX_LOTS);
+        let all: BTreeSet<Slot> = previous.union(&self.unwanted).copied().collect();
+        let mut shed = select_shed(load, &lots, &all, &config.water, MAX_LOTS);
+        self.all_offered = shed.is_empty();
+        if self.all_offered {
+            self.unwanted.clear();
+            shed = select_shed(load, &lots, &previous, &config.water, MAX_LOTS);
+        }
         if shed.is_empty() {
             (self.pause, self.candidates) = (Duration::ZERO, 0);
             return;
@@ -324,8 +335,10 @@ impl Manager {
         let limit_ms = millis(common.config.limit);
         let (own, room) = (common.own, common.config.given.saturating_sub(self.deals.len()));
         let mut won = BTreeSet::new();
+        self.unwanted.extend(lots.iter().map(|held| held.lot.slot));
         for (to, lots) in shares.into_iter().take(room) {
             won.insert(to);
+            lots.iter().for_each(|lot| _ = self.unwanted.remove(&lot.slot));
             let pages = pages_of(&lots);
             common.tell(own, id, Event::Won { by: to, lots: lots.len(), pages });
             let about = lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
@@ -343,9 +356,12 @@ impl Manager {
         if won.is_empty() {
             common.tell(own, id, Event::InVain);
             common.stories.end(own, id);
-            self.pause = (self.pause * 2).clamp(common.config.interval, common.config.back_off);
-            self.next_at = common.now + self.pause;
-            self.candidates *= 2;
+            // Something else may be wanted: it is offered before those that were asked in vain wait for longer.
+            if self.all_offered {
+                self.pause = (self.pause * 2).clamp(common.config.interval, common.config.back_off);
+                self.next_at = common.now + self.pause;
+                self.candidates *= 2;
+            }
         } else {
             self.pause = Duration::ZERO;
             self.candidates = if everybody_bid { self.candidates * 2 } else { 0 };
