@@ -68,6 +68,7 @@ fn sentence(event: &NegotiationEvent) -> String {
         format!("busy for {ability:.1} s, {speed:.1} pages a second")
     };
     match event.what.as_str() {
+        "solicited" => format!("{who} had asked for something to do"),
         "called" => {
             let asked: Vec<&str> = event.asked.iter().map(|peer| short(peer)).collect();
             format!("{who} ({}) offers {slots} with {pages} to {}", able(), asked.join(", "))

@@ -128,7 +128,7 @@ impl<K: Keys + Clone> Peer<K> {
         Report { load, room, lots, strayed: self.strayed() }
     }
 
-    /// What is placed with this peer, of which it has a copy, and which somebody holds that is none of its owners.
+    /// What is placed with this peer, which is of its set, and held by somebody else.
     fn strayed(&mut self) -> BTreeMap<Slot, Astray> {
         let replicas = self.config.claim.replicas;
         let mut away = std::mem::take(&mut self.contracts.away);
@@ -138,10 +138,9 @@ impl<K: Keys + Clone> Peer<K> {
         };
         away.retain(elsewhere);
         let astray = |slot: &Slot| {
-            let at = self.claims().claim(*slot)?.0.claim.holder;
-            let astray = !self.seen.owners(*slot, replicas).contains(&at);
+            let claim = &self.claims().claim(*slot)?.0.claim;
             let changes = self.copies.position(*slot)?.seq;
-            astray.then_some((*slot, Astray { at, changes }))
+            claim.keeps(&self.own).then_some((*slot, Astray { at: claim.holder, changes }))
         };
         let strayed = away.iter().filter_map(astray).collect();
         self.contracts.away = away;

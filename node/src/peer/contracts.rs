@@ -65,7 +65,7 @@ fn told_event(event: &Event) -> types::NegotiationEvent {
         Event::Won { by, lots, pages } => {
             types::NegotiationEvent { slots: Some(*lots as u64), pages: Some(*pages), ..of(by) }
         }
-        Event::Passed { by } => of(by),
+        Event::Solicited { by } | Event::Passed { by } => of(by),
         Event::Agreed { with } => of(with),
         Event::Moved { slot, to } => {
             types::NegotiationEvent { slot: Some(u64::from(slot.number())), ..of(to) }

@@ -122,7 +122,7 @@ pub enum Part {
     Ask(Slot),
     /// "This is the last claim I know": to whoever asked, or asked the wrong peer.
     Moved(Signed<Mint>),
-    /// "Acknowledge this claim no more: its slot is placed here, and not there." From who should hold it, to the others of its set.
+    /// "Acknowledge this claim no more: its slot is placed here." From who should hold it and is of its set, to the others of that.
     Revoke {
         /// Of what.
         slot: Slot,

@@ -13,12 +13,19 @@ struct Swarm {
     peers: BTreeMap<PeerKey, State<Keyring>>,
     /// Who hears whose gossip.
     groups: Vec<Vec<PeerKey>>,
+    /// Who does not hear that its claims are revoked.
+    deaf: Option<PeerKey>,
     inbox: VecDeque<(PeerKey, Input)>,
     bytes: usize,
     /// Copies that were asked for.
     copied: Vec<(Slot, PeerKey)>,
     /// Slots that are held no more by who held them, in order.
     lost: Vec<(PeerKey, Slot)>,
+}
+
+fn is_revocation(message: &Message) -> bool {
+    let revokes = |part: &Part| matches!(part, Part::Revoke { .. });
+    matches!(message, Message::Parts(parts) if parts.iter().any(revokes))
 }
 
 impl Swarm {
@@ -33,6 +40,7 @@ impl Swarm {
             now,
             peers: BTreeMap::new(),
             groups: Vec::new(),
+            deaf: None,
             inbox: VecDeque::new(),
             bytes: 0,
             copied: Vec::new(),
@@ -117,6 +125,7 @@ impl Swarm {
         state.handle(self.now, input, &mut out);
         for effect in out {
             match effect {
+                Effect::Send(other, message) if self.deaf == Some(other) && is_revocation(&message) => {}
                 Effect::Send(other, message) => {
                     let bytes = message.encode();
                     self.bytes += bytes.len();
@@ -450,6 +459,7 @@ fn what_a_contractor_does_not_give_back_is_held_again_when_its_lease_is_over() {
     swarm.feed(owners[1], Input::Revoke(slot));
     keep(&mut swarm, 60);
     assert!(swarm.peers[&to].holds(slot) && leased(&swarm));
+    swarm.deaf = Some(to);
     swarm.feed(owners[0], Input::Revoke(slot));
     keep(&mut swarm, 14);
     assert!(!swarm.peers[&owners[0]].holds(slot), "the lease that was granted holds");
@@ -457,6 +467,23 @@ fn what_a_contractor_does_not_give_back_is_held_again_when_its_lease_is_over() {
     assert!(swarm.peers[&owners[0]].holds(slot) && !swarm.peers[&to].holds(slot) && !leased(&swarm));
     keep(&mut swarm, 60);
     swarm.assert_settled();
+}
+
+#[test]
+fn an_honest_holder_hands_over_what_is_revoked_at_once() {
+    let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();
+    let mut swarm = Swarm::of(&[6], slots.iter().copied());
+    swarm.run(Duration::from_secs(60));
+    let view = swarm.peers.values().next().and_then(|state| state.view.clone()).expect("a view");
+    let owners = view.owners(slots[3], 3).as_slice().to_vec();
+    let to = swarm.groups[0].iter().copied().find(|peer| !owners.contains(peer)).expect("a stranger");
+    swarm.feed(to, Input::Stay(slots[3], true));
+    swarm.feed(owners[0], Input::Lend(slots[3], Some(to)));
+    swarm.run(Duration::from_secs(5));
+    assert!(swarm.peers[&to].holds(slots[3]));
+    swarm.feed(owners[0], Input::Revoke(slots[3]));
+    swarm.run(Duration::from_secs(5));
+    assert!(swarm.peers[&owners[0]].holds(slots[3]) && !swarm.peers[&to].holds(slots[3]));
 }
 
 #[test]

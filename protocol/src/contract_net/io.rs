@@ -62,8 +62,8 @@ impl Default for Config {
             reserved: Duration::from_secs(3),
             arrival: Duration::from_secs(60),
             limit: Duration::from_secs(600),
-            stall: Duration::from_secs(60),
-            overdue: Duration::from_secs(30),
+            stall: Duration::from_secs(120),
+            overdue: Duration::from_secs(120),
             rest: Duration::from_secs(10),
             no_return: Duration::from_secs(300),
             inform_every: Duration::from_secs(10),
@@ -83,7 +83,7 @@ pub struct Report {
     pub room: u64,
     /// Of what it holds, what could go to another: nothing that it only just drained, lost or is handing over.
     pub lots: Vec<Held>,
-    /// What is placed with this peer, and held by one that is none of its owners: by contracts, or left over from some.
+    /// What is placed with this peer, which keeps it, and held by another: by contracts, or left over from some, or about to come.
     pub strayed: BTreeMap<Slot, Astray>,
 }
 

@@ -169,8 +169,6 @@ impl Manager {
 
     /// Looks whether there is too much to do, and calls if so.
     pub fn look(&mut self, common: &mut Common, promised: u64) {
-        self.look_at_work(common);
-        self.strayed.look(common);
         let config = &common.config;
         self.soliciting.retain(|_, at| common.now < *at + config.interval * 2);
         let busy = self.calling.is_some() || self.deals.len() >= config.given;
@@ -215,6 +213,9 @@ impl Manager {
             common.out.push(Effect::Send(*peer, call));
         }
         let (own, pages, told) = (common.own, pages_of(&shed), asked.iter().copied().collect());
+        for by in asked.iter().filter(|peer| self.soliciting.contains_key(peer)) {
+            common.tell(own, id, Event::Solicited { by: *by });
+        }
         common.tell(own, id, Event::Called { by: own, load, lots: shed.len(), pages, asked: told });
         // Half as long again, as the call has to get there and the bids back.
         let until = common.now + patience + patience / 2;
@@ -298,6 +299,12 @@ impl Manager {
         for name in due {
             self.late(name, common);
         }
+    }
+
+    /// Looks whether contractors do anything, and what is astray.
+    pub fn look_after(&mut self, common: &mut Common) {
+        self.look_at_work(common);
+        self.strayed.look(common);
     }
 
     /// Looks whether contractors do anything, as far as this peer's copies of what they have show it.

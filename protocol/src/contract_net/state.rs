@@ -155,6 +155,7 @@ impl State {
                 common.forget();
                 contractor.look(common);
                 let promised = contractor.promised();
+                manager.look_after(common);
                 manager.look(common, promised);
                 contractor.solicit(common, manager.is_giving());
             }

@@ -200,7 +200,7 @@ fn who_has_too_much_gives_it_to_those_that_are_done_sooner_and_then_nothing_move
     assert_eq!(swarm.held, held, "the load is constant");
     let told = &swarm.said[said..];
     assert!(told.iter().all(|(.., message)| message.kind() != "accept"));
-    assert!(told.len() < 300, "{} in five minutes among four", told.len());
+    assert!(told.len() < 400, "{} in five minutes among four", told.len());
 }
 
 #[test]
@@ -221,7 +221,10 @@ fn what_is_done_goes_where_it_is_placed_and_the_contractor_stands_higher() {
     let done = |story: &&Story| matches!(story.lines.last(), Some((_, Event::Done { .. })));
     for n in [1, 2] {
         let story = swarm.state(n).stories().find(done).expect("a story");
-        assert!(story.ended && matches!(story.lines[0].1, Event::Called { .. }), "{story:?}");
+        let called = story.lines.iter().any(|(_, event)| matches!(event, Event::Called { .. }));
+        assert!(story.ended && called, "{story:?}");
+        let asked_for_work = matches!(story.lines[0].1, Event::Solicited { by } if by == peer(2));
+        assert_eq!(asked_for_work, n == 1, "{story:?}");
     }
 }
 
@@ -234,13 +237,13 @@ fn a_contractor_that_does_nothing_is_found_out_and_what_does_not_come_back_is_ta
     let taken = swarm.state(2).contracted().0;
     assert!(taken > 80 && swarm.state(1).open() == (1, 0));
     let before = swarm.state(1).standing(&peer(2), swarm.now);
-    swarm.pass(50, false);
-    assert_eq!(swarm.state(1).open(), (1, 0), "it has a minute");
-    swarm.pass(20, false);
+    swarm.pass(100, false);
+    assert_eq!(swarm.state(1).open(), (1, 0), "it has two minutes");
+    swarm.pass(30, false);
     assert_eq!((swarm.state(1).open(), swarm.state(1).ended()), ((0, 0), (0, 1)));
     assert!(swarm.state(1).standing(&peer(2), swarm.now) < before / 2);
     assert!(swarm.revoked.is_empty(), "it may still give it back");
-    swarm.pass(30, false);
+    swarm.pass(120, false);
     let revoked: BTreeSet<Slot> = swarm.revoked.iter().map(|(_, slot)| *slot).collect();
     assert!(revoked.len() == taken && swarm.revoked.iter().all(|(by, _)| *by == peer(1)));
     swarm.take_back();

@@ -15,6 +15,11 @@ const MOST_PAST: usize = 256;
 /// What happened in a negotiation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
+    /// Somebody had asked for something to do (WebAnts' ASSIGNMENT?), and is asked because of that.
+    Solicited {
+        /// Who.
+        by: PeerKey,
+    },
     /// These were asked.
     Called {
         /// By whom.
@@ -104,6 +109,7 @@ impl Event {
     /// What happened, in a word: for metrics, and for programs that read stories.
     pub fn kind(&self) -> &'static str {
         match self {
+            Event::Solicited { .. } => "solicited",
             Event::Called { .. } => "called",
             Event::Bid { .. } => "bid",
             Event::Refused { .. } => "refused",

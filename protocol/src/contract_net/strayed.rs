@@ -9,7 +9,7 @@ use crate::peer::PeerKey;
 use crate::time::Instant;
 use std::collections::BTreeMap;
 
-/// A slot that is placed here, and that a peer holds which is none of its owners.
+/// A slot that is placed here, and held by another peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Astray {
     /// Who holds it.

@@ -1,6 +1,6 @@
 //! The crawl of a whole swarm: that it is known, counted, limited and over, and that exclusions are heeded; and planted bugs.
 
-use anthill_sim::scenarios::swarm::{Flaw, Swarm};
+use anthill_sim::scenarios::swarm::{Flaw, Hostile, Swarm};
 use anthill_sim::{Options, Violation, run};
 use std::ops::Range;
 
@@ -39,6 +39,23 @@ fn of_a_limit_all_is_fetched_and_hardly_more() {
 #[test]
 fn peers_of_unequal_speed_make_contracts_and_fetch_each_page_once() {
     if let Some(violation) = first_failure(Swarm::Bidding { stormy: false }, 0..6) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn one_peer_that_is_not_honest_about_contracts_costs_the_others_no_page() {
+    for hostile in [Hostile::Idle, Hostile::Boaster, Hostile::Flooder] {
+        if let Some(violation) = first_failure(Swarm::Hostile(hostile), 0..4) {
+            panic!("{violation}");
+        }
+    }
+}
+
+#[test]
+fn where_two_keep_a_slot_neither_takes_it_back_without_the_other() {
+    // Seed 18: a set of two, of which one denied what the other held, and could not have it either.
+    if let Some(violation) = first_failure(Swarm::Bidding { stormy: true }, 18..19) {
         panic!("{violation}");
     }
 }

@@ -33,7 +33,7 @@ pub struct Negotiation {
 pub struct NegotiationEvent {
     /// When.
     pub at: String,
-    /// What: `called`, `bid`, `refused`, `won`, `passed`, `agreed`, `moved`, `informed`, `renewed`, `done`, `failed` or `in_vain`.
+    /// What: `solicited`, `called`, `bid`, `refused`, `won`, `passed`, `agreed`, `moved`, `informed`, `renewed`, `done`, `failed` or `in_vain`.
     pub what: String,
     /// PeerId of whom it is about.
     pub peer: Option<String>,

@@ -87,8 +87,21 @@ pub enum Swarm {
         /// Whether anything goes wrong.
         stormy: bool,
     },
+    /// Nothing, but one of them is no honest contractor.
+    Hostile(Hostile),
     /// Nothing, but the hands of all do something wrong, which has to be found.
     Flawed(Flaw),
+}
+
+/// What one peer does to the others by contracts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hostile {
+    /// It takes work and does nothing of it, and gives nothing back.
+    Idle,
+    /// It bids as if it were the fastest of all, and had nothing to do.
+    Boaster,
+    /// It calls and bids all the time.
+    Flooder,
 }
 
 /// What hands do wrong.
@@ -107,12 +120,15 @@ pub(super) const LIMIT: u64 = 60;
 
 impl Swarm {
     /// All of them.
-    pub const ALL: [Swarm; 8] = [
+    pub const ALL: [Swarm; 11] = [
         Swarm::Calm,
         Swarm::Stormy,
         Swarm::Limited,
         Swarm::Bidding { stormy: false },
         Swarm::Bidding { stormy: true },
+        Swarm::Hostile(Hostile::Idle),
+        Swarm::Hostile(Hostile::Boaster),
+        Swarm::Hostile(Hostile::Flooder),
         Swarm::Flawed(Flaw::CountsNothing),
         Swarm::Flawed(Flaw::ForgetsWhatWaits),
         Swarm::Flawed(Flaw::TellsNobody),
@@ -155,6 +171,9 @@ impl Scenario for Swarm {
             Swarm::Limited => "swarm-limited",
             Swarm::Bidding { stormy: false } => "swarm-bidding-calm",
             Swarm::Bidding { stormy: true } => "swarm-bidding",
+            Swarm::Hostile(Hostile::Idle) => "swarm-idle-contractor",
+            Swarm::Hostile(Hostile::Boaster) => "swarm-boaster",
+            Swarm::Hostile(Hostile::Flooder) => "swarm-flooder",
             Swarm::Flawed(Flaw::CountsNothing) => "swarm-counts-nothing",
             Swarm::Flawed(Flaw::ForgetsWhatWaits) => "swarm-forgets-what-waits",
             Swarm::Flawed(Flaw::TellsNobody) => "swarm-tells-nobody",
@@ -170,6 +189,9 @@ impl Scenario for Swarm {
                 "peers of unequal speed crawl and make contracts, and nothing goes wrong"
             }
             Swarm::Bidding { stormy: true } => "peers of unequal speed crawl and make contracts under faults",
+            Swarm::Hostile(_) => {
+                "peers of unequal speed crawl and make contracts, and one of them is not honest"
+            }
             Swarm::Flawed(_) => "a swarm crawls, and the hands of all do something wrong",
         }
     }
@@ -179,7 +201,8 @@ impl Scenario for Swarm {
     }
 
     fn machines(&self, dice: &mut Dice) -> u32 {
-        u32::try_from(dice.between(1, 6)).unwrap_or(3)
+        let least = if matches!(self, Swarm::Hostile(_)) { 4 } else { 1 };
+        u32::try_from(dice.between(least, 6)).unwrap_or(3)
     }
 
     fn phases(&self) -> (Duration, Duration) {
@@ -200,9 +223,18 @@ impl Scenario for Swarm {
             others: start.first.max(start.id.0),
             // It is started as before: with nobody named to begin with.
             founds: start.id == NodeId(0) && matches!(start.how, How::First | How::Restart),
-            web: if matches!(self, Swarm::Bidding { .. }) { web::UNEQUAL } else { web::SMALL },
+            web: if matches!(self, Swarm::Bidding { .. } | Swarm::Hostile(_)) {
+                web::UNEQUAL
+            } else {
+                web::SMALL
+            },
             begins: Duration::ZERO,
             max_pages: (*self == Swarm::Limited).then_some(LIMIT),
+            hostile: match self {
+                // Not the first: all the others follow its exclusions.
+                Swarm::Hostile(hostile) => Some(*hostile).filter(|_| start.id == NodeId(1)),
+                _ => None,
+            },
             flaw: match self {
                 Swarm::Flawed(flaw) => Some(*flaw),
                 _ => None,
@@ -213,6 +245,10 @@ impl Scenario for Swarm {
     fn checks(&self) -> Vec<Box<dyn Check<Machine>>> {
         let more: Vec<Box<dyn Check<Machine>>> = match self {
             Swarm::Limited => vec![Box::new(crawls::Limited::default())],
+            // Who never ends a request never says that it is done with the crawl.
+            Swarm::Hostile(Hostile::Idle) => {
+                vec![Box::new(checks::AllFetched::default()), Box::new(checks::AllCopied)]
+            }
             _ => vec![
                 Box::new(checks::AllFetched::default()),
                 Box::new(checks::AllCopied),

@@ -1,10 +1,11 @@
 //! One machine: a peer, and how it is started and called; what its hands do is in [`hands`].
 
 mod hands;
+mod hostile;
 
 use super::store::{self, Queues, Written};
 use super::web::{self, Web};
-use super::{Flaw, Happened};
+use super::{Flaw, Happened, Hostile};
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
@@ -34,6 +35,8 @@ const LOOKING: Duration = Duration::from_secs(5);
 const FLUSH: Duration = Duration::from_secs(1);
 /// From when the founder begins its crawl to when it says its exclusion: some pages are fetched by then, seldom all.
 const EXCLUDES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(12));
+/// From one flood to the next.
+const FLOOD_EVERY: Duration = Duration::from_millis(100);
 /// With what a process is started.
 pub struct Boot {
     /// The machine.
@@ -48,6 +51,8 @@ pub struct Boot {
     pub begins: Duration,
     /// Pages that the crawl wants, at most.
     pub max_pages: Option<u64>,
+    /// What it does to the others.
+    pub hostile: Option<Hostile>,
     /// What its hands do wrong.
     pub flaw: Option<Flaw>,
 }
@@ -70,6 +75,8 @@ enum Later {
     Answer(PermitId, String),
     End,
     Exclude,
+    /// It calls and bids, whatever it has.
+    Flood,
 }
 
 /// One process.
@@ -105,6 +112,7 @@ pub struct Machine {
     offered: BTreeSet<UrlId>,
     slots: Vec<Slot>,
     max_pages: Option<u64>,
+    hostile: Option<Hostile>,
     flaw: Option<Flaw>,
     /// The founder was asked for its crawl.
     asked: bool,
@@ -139,6 +147,8 @@ fn contracts() -> contract_net::Config {
         reserved: Duration::from_secs(1),
         arrival: Duration::from_secs(10),
         limit: Duration::from_secs(30),
+        stall: Duration::from_secs(20),
+        overdue: Duration::from_secs(20),
         rest: Duration::from_secs(3),
         no_return: Duration::from_secs(15),
         inform_every: Duration::from_secs(2),
@@ -266,6 +276,9 @@ impl Machine {
 
     fn begin(&mut self, ctx: &mut Ctx<'_, Happened>) {
         self.begun = true;
+        if self.hostile == Some(Hostile::Flooder) {
+            self.at(ctx.now() + FLOOD_EVERY, Later::Flood);
+        }
         let start = crawl::Input::Start {
             hosts: Vec::new(),
             earlier: self.earlier,
@@ -359,6 +372,7 @@ impl Node for Machine {
             offered: BTreeSet::new(),
             slots,
             max_pages: boot.max_pages,
+            hostile: boot.hostile,
             flaw: boot.flaw,
             asked: false,
             begins_at: now + boot.begins,
@@ -416,6 +430,7 @@ impl Node for Machine {
                 Later::Answer(id, url) => self.answer(ctx, id, &url),
                 Later::End => self.ended = true,
                 Later::Exclude => self.exclude(ctx),
+                Later::Flood => self.flood(ctx),
             }
         }
         self.tell(ctx, Input::Tick);

@@ -18,7 +18,10 @@ impl Machine {
     pub(super) fn perform(&mut self, ctx: &mut Ctx<'_, Happened>, effect: Effect) {
         let ms = Duration::from_millis;
         match effect {
-            Effect::Send(to, message) => self.send(ctx, to, &message),
+            Effect::Send(to, message) => {
+                let said = self.twisted(&message).unwrap_or(message);
+                self.send(ctx, to, &said);
+            }
             Effect::Broadcast(Message::Exclusion(_)) if self.flaw == Some(Flaw::TellsNobody) => {}
             Effect::Broadcast(message) => {
                 let peers: Vec<PeerKey> = self.peer.view().members().map(|(peer, _)| *peer).collect();
@@ -131,6 +134,7 @@ impl Machine {
                 let input = crawl::Input::FrontLoaded { host, level, items, more, robots };
                 self.at(ctx.now(), Later::Tell(Box::new(Input::Crawl(input))));
             }
+            crawl::Effect::Fetch(permit) if self.shirks(permit.host.slot()) => {}
             crawl::Effect::Fetch(permit) => {
                 let batch = vec![(store::permit_key(permit.id.0), Some(permit.host.bytes().to_vec()))];
                 self.write(ctx, batch, false, Writing::Permit(permit));
