@@ -407,8 +407,8 @@ fn who_leaves_gives_away_first_what_has_content() {
     assert!(first.is_subset(&early));
 }
 
-#[test]
-fn what_is_lent_goes_to_the_contractor_stays_there_and_comes_back_when_the_contract_ends() {
+/// A settled swarm of six in which a slot was lent: the slot, its owners, and a contractor that is none of them.
+fn lent() -> (Swarm, Slot, Vec<PeerKey>, PeerKey) {
     let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();
     let mut swarm = Swarm::of(&[6], slots.iter().copied());
     swarm.run(Duration::from_secs(60));
@@ -420,6 +420,12 @@ fn what_is_lent_goes_to_the_contractor_stays_there_and_comes_back_when_the_contr
     swarm.feed(to, Input::Stay(slot, true));
     swarm.feed(owners[0], Input::Lend(slot, Some(to)));
     swarm.run(Duration::from_secs(5));
+    (swarm, slot, owners, to)
+}
+
+#[test]
+fn what_is_lent_goes_to_the_contractor_stays_there_and_comes_back_when_the_contract_ends() {
+    let (mut swarm, slot, owners, to) = lent();
     let set = |swarm: &Swarm| swarm.peers[&to].claim(slot).map(|(mint, _)| mint.claim.set.clone());
     let mut expected = vec![owners[0], owners[1], to];
     expected.sort_unstable();
@@ -436,16 +442,7 @@ fn what_is_lent_goes_to_the_contractor_stays_there_and_comes_back_when_the_contr
 
 #[test]
 fn what_a_contractor_does_not_give_back_is_held_again_when_its_lease_is_over() {
-    let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();
-    let mut swarm = Swarm::of(&[6], slots.iter().copied());
-    swarm.run(Duration::from_secs(60));
-    let view = swarm.peers.values().next().and_then(|state| state.view.clone()).expect("a view");
-    let slot = slots[3];
-    let owners = view.owners(slot, 3).as_slice().to_vec();
-    let to = swarm.groups[0].iter().copied().find(|peer| !owners.contains(peer)).expect("a stranger");
-    swarm.feed(to, Input::Stay(slot, true));
-    swarm.feed(owners[0], Input::Lend(slot, Some(to)));
-    swarm.run(Duration::from_secs(5));
+    let (mut swarm, slot, owners, to) = lent();
     let keep = |swarm: &mut Swarm, seconds: u64| {
         for _ in 0..seconds {
             swarm.feed(to, Input::Want(slot));
@@ -471,19 +468,11 @@ fn what_a_contractor_does_not_give_back_is_held_again_when_its_lease_is_over() {
 
 #[test]
 fn an_honest_holder_hands_over_what_is_revoked_at_once() {
-    let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();
-    let mut swarm = Swarm::of(&[6], slots.iter().copied());
-    swarm.run(Duration::from_secs(60));
-    let view = swarm.peers.values().next().and_then(|state| state.view.clone()).expect("a view");
-    let owners = view.owners(slots[3], 3).as_slice().to_vec();
-    let to = swarm.groups[0].iter().copied().find(|peer| !owners.contains(peer)).expect("a stranger");
-    swarm.feed(to, Input::Stay(slots[3], true));
-    swarm.feed(owners[0], Input::Lend(slots[3], Some(to)));
+    let (mut swarm, slot, owners, to) = lent();
+    assert!(swarm.peers[&to].holds(slot));
+    swarm.feed(owners[0], Input::Revoke(slot));
     swarm.run(Duration::from_secs(5));
-    assert!(swarm.peers[&to].holds(slots[3]));
-    swarm.feed(owners[0], Input::Revoke(slots[3]));
-    swarm.run(Duration::from_secs(5));
-    assert!(swarm.peers[&owners[0]].holds(slots[3]) && !swarm.peers[&to].holds(slots[3]));
+    assert!(swarm.peers[&owners[0]].holds(slot) && !swarm.peers[&to].holds(slot));
 }
 
 #[test]
