@@ -39,10 +39,15 @@ fn tell(page: &mut Page, one: &Negotiation) {
     page.line("");
     let ended = if one.ended { "" } else { ", goes on" };
     page.bold(&format!("Call {} of {}{ended}", one.id, short(&one.manager)));
-    for event in &one.events {
+    let same = |a: &NegotiationEvent, b: &NegotiationEvent| {
+        a.what == "moved" && b.what == "moved" && a.peer == b.peer
+    };
+    for events in one.events.chunk_by(same) {
+        let [event, more @ ..] = events else { continue };
         // The date is that of the whole story mostly; what tells is the time.
         let time = event.at.split_once('T').map_or(event.at.as_str(), |(_, time)| time);
-        page.line(&format!("  {:12.12}  {}", time, sentence(event)));
+        let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
+        page.line(&format!("  {:12.12}  {}{more}", time, sentence(event)));
     }
 }
 
@@ -111,6 +116,7 @@ mod tests {
             pages_per_s: Some(2.5),
             ..event("called")
         };
+        let moved = NegotiationEvent { slot: Some(7), ..event("moved") };
         let failed = NegotiationEvent { why: Some("time".into()), ..event("failed") };
         let all = Negotiations {
             enabled: true,
@@ -120,7 +126,7 @@ mod tests {
                 id: "2a".into(),
                 manager: "12D3KooWabcdef".into(),
                 ended: false,
-                events: vec![called, failed],
+                events: vec![called, moved.clone(), moved.clone(), moved, failed],
             }],
         };
         let mut page = Page::plain();
@@ -129,6 +135,7 @@ mod tests {
         assert!(text.contains("Call 2a of abcdef, goes on"), "{text}");
         let offer = "abcdef (busy for 80.0 s, 2.5 pages a second) offers 1 slot with 70 pages to uvwxyz";
         assert!(text.contains(&format!("14:00:01.25Z  {offer}")), "{text}");
+        assert!(text.contains("slot 7 is held by abcdef, and 2 more"), "{text}");
         assert!(text.contains("the contract with abcdef ends: time"), "{text}");
     }
 }
