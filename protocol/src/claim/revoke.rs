@@ -9,18 +9,18 @@ use super::state::State;
 use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
 use crate::time::Instant;
-use crate::view::View;
 
 impl<K: Keys> State<K> {
     /// Takes note that a claim is not to be acknowledged any more; whether it is that which is known, and `by` may say so.
     fn note_revoked(&mut self, now: Instant, slot: Slot, by: PeerKey, token: Token) -> bool {
         let Some(place) = self.places.get(&slot) else { return false };
         let Some(mint) = place.record.known().filter(|mint| mint.claim.token == token) else { return false };
+        let Some(view) = &self.view else { return false };
         // Others would have to take it by force: who is not of the set, and sets in which nothing can be done without the holder.
-        let without = mint.is_quorum(place.record.established, |peer| *peer != token.minter);
-        let keeps = without && mint.claim.keeps(&by) && token.minter != by;
-        let should = |view: &View| view.should_hold(slot, self.config.replicas) == Some(by);
-        let revoked = keeps && token.minter != self.me && self.view.as_ref().is_some_and(|view| should(view));
+        let lives = |peer: &PeerKey| *peer == self.me || view.is_live(peer);
+        let without = mint.is_quorum(place.record.established, |peer| *peer != token.minter && lives(peer));
+        let keeps = without && mint.claim.keeps(&by) && ![by, self.me].contains(&token.minter);
+        let revoked = keeps && view.should_hold(slot, self.config.replicas) == Some(by);
         if revoked {
             self.revoked.insert(slot, (token.minter, now + self.config.revoked));
         }

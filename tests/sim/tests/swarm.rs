@@ -61,6 +61,13 @@ fn where_two_keep_a_slot_neither_takes_it_back_without_the_other() {
 }
 
 #[test]
+fn what_a_set_cannot_do_without_its_holder_is_not_taken_from_it_while_others_are_away() {
+    let options = Options { state: Some("given".to_owned()), ..Options::default() };
+    let violation = run(&Swarm::Bidding { stormy: true }, 20_004, &options).violation;
+    assert!(violation.is_none(), "{}", violation.expect("one"));
+}
+
+#[test]
 fn contracts_under_faults_lose_nothing() {
     if let Some(violation) = first_failure(Swarm::Bidding { stormy: true }, 100..106) {
         panic!("{violation}");
