@@ -21,7 +21,7 @@ def write(name, result):
     os.makedirs(RESULTS, exist_ok=True)
     path = os.path.join(RESULTS, f"{name}.json")
     with open(path, "w") as file:
-        json.dump(result, file, indent=1)
+        json.dump(result, file, separators=(",", ":"))
         file.write("\n")
     say("written:", os.path.relpath(path))
 
