@@ -17,10 +17,12 @@ def crawled(web, since):
     return len(times), sum(1 for n in times.values() if n > 1), sum(times.values()) - len(times)
 
 
-def wait(swarms):
+def wait(swarms, most):
+    """Until all have as many pages as they want, or nothing is left."""
     begun = time.time()
-    while time.time() - begun < 600 and not all(swarm.progress(0)["done"] for swarm in swarms):
-        time.sleep(.5)
+    ready = lambda told: told["done"] or told["fetched"] >= most
+    while time.time() - begun < 300 and not all(ready(swarm.progress(0)) for swarm in swarms):
+        time.sleep(.2)
     return time.time() - begun
 
 
@@ -43,7 +45,7 @@ def run(web, seeds, count, apart):
         swarms = [Swarm(own, [web], count, FAST)]
         swarms[0].settle()
         swarms[0].crawls = begin(swarms[0].peers[0], seeds, WANTED)
-    took = wait(swarms)
+    took = wait(swarms, WANTED // count if apart else WANTED)
     distinct, shared, again = crawled(web, since)
     for swarm in swarms:
         swarm.stop()
