@@ -128,15 +128,16 @@ impl<K: Keys + Clone> Peer<K> {
         Report { load, room, lots, strayed: self.strayed() }
     }
 
+    /// Whether a slot is placed with this peer, and not held by it.
+    fn is_away(&self, slot: Slot) -> bool {
+        let should = self.seen.should_hold(slot, self.config.claim.replicas);
+        !self.claims().holds(slot) && should == Some(self.own)
+    }
+
     /// What is placed with this peer, which is of its set, and held by somebody else.
     fn strayed(&mut self) -> BTreeMap<Slot, Astray> {
-        let replicas = self.config.claim.replicas;
         let mut away = std::mem::take(&mut self.contracts.away);
-        let elsewhere = |slot: &Slot| {
-            let here = self.claims().holds(*slot);
-            !here && self.seen.should_hold(*slot, replicas) == Some(self.own)
-        };
-        away.retain(elsewhere);
+        away.retain(|slot| self.is_away(*slot));
         let astray = |slot: &Slot| {
             let claim = &self.claims().claim(*slot)?.0.claim;
             let changes = self.copies.position(*slot)?.seq;
@@ -150,11 +151,7 @@ impl<K: Keys + Clone> Peer<K> {
     /// Another view: other slots are placed here.
     pub(super) fn contracts_view(&mut self) {
         if self.contracts.net.is_some() {
-            let replicas = self.config.claim.replicas;
-            let here = |slot: &Slot| {
-                !self.claims().holds(*slot) && self.seen.should_hold(*slot, replicas) == Some(self.own)
-            };
-            self.contracts.away = self.claims().slots().filter(here).collect();
+            self.contracts.away = self.claims().slots().filter(|slot| self.is_away(*slot)).collect();
         }
         self.tell_contracts(Input::View(self.seen.clone()));
     }

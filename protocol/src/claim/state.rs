@@ -56,7 +56,7 @@ pub struct State<K> {
     /// Contracts: to whom slots held here are to go, and which stay here.
     pub(super) lent: BTreeMap<Slot, PeerKey>,
     pub(super) stays: BTreeSet<Slot>,
-    /// Slots that are granted to nobody but others than this peer, until when: at most one for each slot.
+    /// Whom nothing of a slot is granted to, and until when: at most one for each slot.
     pub(super) revoked: BTreeMap<Slot, (PeerKey, Instant)>,
     /// What a peer that leaves has not begun to hand over.
     pub(super) leaving: Option<Parting>,

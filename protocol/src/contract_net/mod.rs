@@ -15,7 +15,8 @@
 //! | | returns it: an ordinary change of claims ([`Effect::Return`]) | |
 //!
 //! A contract is remembered by those two, in memory. If the manager is gone, the contractor goes on until the time limit. If the contractor is gone, the slot's
-//! set takes over as ever. If it lives and does nothing, or does not give back what is over, the manager takes it back ([`Effect::Revoke`]). Each message may be lost, come twice or late: what a call or a contract of that name is not in, it does not change.
+//! set takes over as ever. If it lives and does nothing, or does not give back what is over, the manager takes it back ([`Effect::Revoke`]).
+//! Each message may be lost, come twice or late: what a call or a contract of that name is not in, it does not change.
 //!
 //! *Departures.* What moves is a slot with all its sites, not a site or a host: claims, copies and logs are by slot, of which there
 //! are 16,384. The paper's manager gives everything to one bidder, that of the lowest ability; here each bidder is given what makes it and the caller
