@@ -68,6 +68,14 @@ fn what_a_set_cannot_do_without_its_holder_is_not_taken_from_it_while_others_are
 }
 
 #[test]
+fn who_was_down_while_half_of_the_swarm_left_waits_for_its_operator() {
+    // A check that asked too much.
+    let options = Options { state: Some("awarded".to_owned()), ..Options::default() };
+    let violation = run(&Swarm::Bidding { stormy: true }, 9_300_005, &options).violation;
+    assert!(violation.is_none(), "{}", violation.expect("one"));
+}
+
+#[test]
 fn contracts_under_faults_lose_nothing() {
     if let Some(violation) = first_failure(Swarm::Bidding { stormy: true }, 100..106) {
         panic!("{violation}");

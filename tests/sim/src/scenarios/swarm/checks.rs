@@ -2,7 +2,7 @@
 
 use super::node::Machine;
 use super::web::SMALL;
-use super::{Happened, everybody_left, running, store, web};
+use super::{Happened, needs_its_operator, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
 use anthill_agent::rights::Right;
@@ -109,7 +109,7 @@ impl Check<Machine> for AllFetched {
     }
 
     fn at_end(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
-        if everybody_left(view) {
+        if needs_its_operator(view) {
             return Ok(());
         }
         let mut missing = Vec::new();

@@ -1,7 +1,7 @@
 //! What must hold of the crawl that one machine begins, and of the exclusion that it says.
 
 use super::node::Machine;
-use super::{Happened, LIMIT, Swarm, everybody_left, running, store, web};
+use super::{Happened, LIMIT, Swarm, needs_its_operator, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
 use anthill_agent::io::FoundLink;
@@ -71,7 +71,7 @@ impl Check<Machine> for Over {
     }
 
     fn at_end(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
-        if everybody_left(view) {
+        if needs_its_operator(view) {
             return Ok(());
         }
         for (id, node) in running(view).filter(|(_, node)| node.peer().takes_part()) {

@@ -22,6 +22,8 @@ use anthill_protocol::contract_net::CallId;
 use anthill_protocol::contract_net::story::Event;
 use anthill_protocol::key::{HostId, Slot};
 use anthill_protocol::peer::PeerKey;
+use anthill_protocol::view::Electors;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -145,10 +147,17 @@ fn running<'a>(view: &'a View<'_, Machine>) -> impl Iterator<Item = (NodeId, &'a
     view.running().filter(|(_, node)| !node.has_stopped())
 }
 
-/// Whether all that were ever in the swarm have left. Who had come and found none of them yet waits for somebody who knows it: an
-/// operator has to say who is the swarm then.
-fn everybody_left(view: &View<'_, Machine>) -> bool {
-    running(view).all(|(_, node)| node.peer().electors().is_none())
+/// Whether an operator has to say who is the swarm. All that were ever in it have left, and who had come and found none of them yet waits
+/// for somebody who knows it. Or half of the last settled view are there, since the others left while these were down: nobody is
+/// primary any more. Whether somebody had to be is for the scenarios of views.
+fn needs_its_operator(view: &View<'_, Machine>) -> bool {
+    let there: BTreeSet<PeerKey> = running(view).map(|(_, node)| node.key()).collect();
+    running(view).all(|(_, node)| {
+        let few = |of: &Electors| {
+            2 * of.members.iter().filter(|peer| there.contains(peer)).count() <= of.members.len()
+        };
+        !node.peer().view().primary() && node.peer().electors().is_none_or(few)
+    })
 }
 
 /// What must hold at all times.

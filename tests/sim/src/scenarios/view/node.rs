@@ -81,6 +81,8 @@ pub struct Member {
     writes: BTreeMap<Ticket, Write>,
     key_written: bool,
     look_at: Instant,
+    /// Which machine was tried last.
+    tried: u32,
     view: Arc<View>,
     stopped: bool,
     left: bool,
@@ -217,7 +219,10 @@ impl Member {
         self.look_at = ctx.now() + if knows { LOOKING * 3 } else { LOOKING };
         let others = if knows { self.others } else { self.ever };
         for _ in 0..others.min(if knows { 1 } else { 3 }) {
-            let to = NodeId(u32::try_from(self.dice.below(u64::from(others))).unwrap_or(0));
+            let draw = u32::try_from(self.dice.below(u64::from(others))).unwrap_or(0);
+            // Of many that are gone, whoever is there is found some time.
+            self.tried = if knows { draw } else { (self.tried + 1) % others };
+            let to = NodeId(self.tried);
             if to != self.me {
                 ctx.send(to, "hello", self.key().0.to_vec());
             }
@@ -262,6 +267,7 @@ impl Node for Member {
             writes: BTreeMap::new(),
             key_written: kept.is_some(),
             look_at: now,
+            tried: 0,
             stopped: false,
             left: false,
         }
