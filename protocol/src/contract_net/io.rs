@@ -19,7 +19,7 @@ pub struct Config {
     pub interval: Duration,
     /// After a call that nobody wanted anything of, the next pause is twice as long, up to this.
     pub back_off: Duration,
-    /// `m` of the paper: who is asked. Twice as many after a call in which all bid, or that was in vain.
+    /// `m` of the paper: how many are asked at least. Twice as many after a call in which all bid, or that was in vain.
     pub candidates: usize,
     /// At most.
     pub most_candidates: usize,
@@ -53,7 +53,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            water: Water { high: Duration::from_secs(60), low: Duration::from_secs(20), gap_permille: 50 },
+            water: Water { high: Duration::from_secs(60), low: Duration::from_secs(20), gap_permille: 10 },
             interval: Duration::from_secs(5),
             back_off: Duration::from_secs(80),
             candidates: 3,
@@ -64,10 +64,10 @@ impl Default for Config {
             limit: Duration::from_secs(600),
             stall: Duration::from_secs(120),
             overdue: Duration::from_secs(120),
-            rest: Duration::from_secs(10),
+            rest: Duration::from_secs(5),
             no_return: Duration::from_secs(300),
             inform_every: Duration::from_secs(10),
-            given: 32,
+            given: 1_024,
             taken: 8,
             idle: Duration::from_secs(10),
         }

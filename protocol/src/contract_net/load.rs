@@ -134,17 +134,27 @@ pub struct Bidder {
 struct Share {
     bidder: Bidder,
     lots: Vec<Lot>,
+    /// With these.
+    load: Load,
 }
 
 impl Share {
-    fn load(&self) -> Load {
-        self.bidder.load.with(pages_of(&self.lots))
+    fn add(&mut self, lot: Lot) {
+        self.load = self.load.with(u64::from(lot.pages));
+        self.lots.push(lot);
     }
 
     /// Whether it would give a lot back to who has so much to do.
     fn returns_to(&self, own: Load, water: &Water) -> bool {
         let least = self.lots.iter().map(|lot| u64::from(lot.pages)).min().unwrap_or(0);
-        !self.lots.is_empty() && water.is_worth(self.load().ability(), own.with(least).ability())
+        !self.lots.is_empty() && water.is_worth(self.load.ability(), own.with(least).ability())
+    }
+
+    /// Pages that it may still be given.
+    fn room(&self, level: Duration) -> u64 {
+        let given = self.load.pages.saturating_sub(self.bidder.load.pages);
+        let until = self.load.pages_in(level).saturating_sub(self.load.pages);
+        until.min(self.bidder.room.saturating_sub(given))
     }
 }
 
@@ -155,18 +165,14 @@ pub(super) fn pages_of(lots: &[Lot]) -> u64 {
 
 /// Shares lots out among bidders, so that they and the caller would be done at one time: of each, what it gets. Bidders come in order of preference.
 ///
-/// A bidder gets first what it keeps a copy of. Each lot goes where that is done sooner than here, or nowhere, and where it would not come back from.
+/// The largest lot comes first, and goes to who would be done with it soonest (Graham 1969, "Bounds on multiprocessing timing anomalies": longest
+/// processing time first), those first that keep a copy of it. Each goes where that is done sooner than here, or nowhere, and where it would
+/// not come back from.
 pub fn share(own: Load, lots: &[Held], bidders: &[Bidder], water: &Water) -> Vec<(PeerKey, Vec<Lot>)> {
-    let mut left = own;
     let mut lots: Vec<&Held> = lots.iter().filter(|held| held.lot.pages > 0).collect();
-    let mut shares: Vec<Share> = Vec::new();
-    for (place, bidder) in bidders.iter().enumerate() {
-        let level = level(left, &bidders[place..]);
-        let worth = water.is_worth(left.ability(), bidder.load.ability());
-        let share = if worth { fair(level, bidder, &mut lots) } else { Vec::new() };
-        left = left.without(pages_of(&share));
-        shares.push(Share { bidder: *bidder, lots: share });
-    }
+    let empty = |bidder: &Bidder| Share { bidder: *bidder, lots: Vec::new(), load: bidder.load };
+    let mut shares: Vec<Share> = bidders.iter().map(empty).collect();
+    let mut left = own.without(fair(own, &mut lots, &mut shares, water));
     // Where no lot fitted into what would be fair: the smallest one, if it is done sooner there than everything is here.
     for at in 0..shares.len() {
         let Some((place, lot)) = smallest(&shares[at], &lots) else { continue };
@@ -175,7 +181,7 @@ pub fn share(own: Load, lots: &[Held], bidders: &[Bidder], water: &Water) -> Vec
         let after = left.without(pages);
         if gains && !shares.iter().any(|share| share.returns_to(after, water)) {
             lots.remove(place);
-            shares[at].lots.push(lot);
+            shares[at].add(lot);
             left = after;
         }
     }
@@ -183,24 +189,26 @@ pub fn share(own: Load, lots: &[Held], bidders: &[Bidder], water: &Water) -> Vec
     given.map(|share| (share.bidder.peer, share.lots)).collect()
 }
 
-/// The largest lots that fit into what a bidder would do until all are done, those first that it has copies of.
-fn fair(level: Duration, bidder: &Bidder, lots: &mut Vec<&Held>) -> Vec<Lot> {
-    let order = |held: &&Held| {
-        (!held.keepers.contains(&bidder.peer), std::cmp::Reverse(held.lot.pages), held.lot.slot)
-    };
-    lots.sort_unstable_by_key(order);
-    let mut room = bidder.load.pages_in(level).saturating_sub(bidder.load.pages).min(bidder.room);
-    let mut taken: Vec<Lot> = Vec::new();
+/// Shares out what fits until all would be done together; how many pages.
+fn fair(own: Load, lots: &mut Vec<&Held>, shares: &mut [Share], water: &Water) -> u64 {
+    let bidders: Vec<Bidder> = shares.iter().map(|share| share.bidder).collect();
+    let (level, mut given) = (level(own, &bidders), 0);
+    lots.sort_unstable_by_key(|held| (std::cmp::Reverse(held.lot.pages), held.lot.slot));
     lots.retain(|held| {
-        let pages = u64::from(held.lot.pages);
-        let fits = pages <= room && held.not_to != Some(bidder.peer);
-        if fits {
-            room -= pages;
-            taken.push(held.lot);
-        }
-        !fits
+        let (lot, pages, left) = (held.lot, u64::from(held.lot.pages), own.without(given));
+        let takes = |share: &&mut Share| {
+            let worth = water.is_worth(left.ability(), share.bidder.load.ability());
+            worth && held.not_to != Some(share.bidder.peer) && pages <= share.room(level)
+        };
+        let order = |share: &&mut Share| {
+            (!held.keepers.contains(&share.bidder.peer), share.load.with(pages).ability())
+        };
+        let Some(share) = shares.iter_mut().filter(takes).min_by_key(order) else { return true };
+        share.add(lot);
+        given += pages;
+        false
     });
-    taken
+    given
 }
 
 /// The smallest lot that who got nothing may have, and where it is in the list.

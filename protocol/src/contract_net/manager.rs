@@ -15,6 +15,9 @@ use std::time::Duration;
 /// Peers that asked for something lately.
 const MOST_SOLICITING: usize = 64;
 
+/// So many times the high water is far too much.
+const FAR: u32 = 8;
+
 /// A call whose bids are waited for.
 #[derive(Debug)]
 struct Calling {
@@ -200,7 +203,7 @@ impl Manager {
         let mut lots: Vec<Held> =
             common.report.lots.iter().filter(|held| chosen.contains(&held.lot.slot)).cloned().collect();
         lots.iter_mut().for_each(|held| held.not_to = common.came_from(held.lot.slot));
-        let asked = self.candidates(&lots, common);
+        let asked = self.candidates(load, &lots, common);
         if asked.is_empty() {
             return;
         }
@@ -225,9 +228,13 @@ impl Manager {
     }
 
     /// Who is asked: those that asked, then who keeps copies of most of what is offered, then anybody. Two random choices are nearly as good
-    /// as all (Mitzenmacher), where the paper has a facilitator pick the least able of all.
-    fn candidates(&mut self, lots: &[Held], common: &mut Common) -> BTreeSet<PeerKey> {
-        let most = self.candidates.max(common.config.candidates).min(common.config.most_candidates);
+    /// as all (Mitzenmacher), where the paper has a facilitator pick the least able of all. Who has so many times the high water asks as many
+    /// at once, as so many are needed to get below it; the paper's `m` is the least.
+    fn candidates(&mut self, load: Load, lots: &[Held], common: &mut Common) -> BTreeSet<PeerKey> {
+        let config = &common.config;
+        let times = load.ability().as_millis() / config.water.high.as_millis().max(1);
+        let needed = usize::try_from(times).unwrap_or(usize::MAX).max(config.candidates);
+        let most = self.candidates.max(needed).min(config.most_candidates);
         self.candidates = most;
         let fit =
             |common: &Common, peer: &PeerKey| common.stays(peer) && common.standing.trusts(peer, common.now);
@@ -372,6 +379,11 @@ impl Manager {
         } else {
             self.pause = Duration::ZERO;
             self.candidates = if everybody_bid { self.candidates * 2 } else { 0 };
+            // Who has far too much does not wait as long as somebody takes it.
+            if self.load(common, promised).ability() >= common.config.water.high * FAR {
+                self.next_at = common.now;
+                self.look(common, promised);
+            }
         }
     }
 

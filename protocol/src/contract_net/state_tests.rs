@@ -265,6 +265,32 @@ fn who_works_is_left_alone_however_long_it_takes() {
 }
 
 #[test]
+fn who_has_many_times_too_much_asks_as_many_at_once() {
+    let peers: Vec<u64> = (1..=40).collect();
+    // 61 s, 600 s and 60,000 s of work.
+    for (pages, asked) in [(61, 3), (600, 10), (60_000, 24)] {
+        let mut swarm = Swarm::new(&peers);
+        swarm.fill(1, 0..100, 0);
+        swarm.fill(1, 100..101, pages);
+        swarm.said.clear();
+        swarm.pass(5, false);
+        let of_first = |(from, _, message): &&(PeerKey, PeerKey, Message)| {
+            *from == peer(1) && matches!(message, Message::Call { id, .. } if id.0 == first_call(&swarm))
+        };
+        assert_eq!(swarm.said.iter().filter(of_first).count(), asked, "{pages} pages");
+    }
+}
+
+/// The number of the first call that was made.
+fn first_call(swarm: &Swarm) -> u64 {
+    let call = |(_, _, message): &(PeerKey, PeerKey, Message)| match message {
+        Message::Call { id, .. } => Some(id.0),
+        _ => None,
+    };
+    swarm.said.iter().find_map(call).expect("a call")
+}
+
+#[test]
 fn a_bid_reserves_until_it_is_answered_or_lapses() {
     let mut swarm = Swarm::new(&[1, 2, 3]);
     let call = |id| Message::Call {
