@@ -33,6 +33,8 @@ pub enum Command {
     Contracts(crate::contracts::Args),
     /// Print a link by which others join the swarm
     Invite(crate::invite::Args),
+    /// Say that the peers that answer are the whole swarm, after more than half of it is gone for good
+    Refound(crate::refound::Args),
     /// Start a peer of the swarm that an invitation is to
     Join(crate::join::Args),
     /// Write, sign, show or check a swarm's crawl profile
@@ -105,6 +107,7 @@ mod tests {
             "peers --json",
             "peers 12D3KooWENBciAEpyH5oFVNmVfFERGG72nYeuUsiqTTTXvuasP3Q",
             "invite",
+            "refound --yes --json",
             "join anthill:ants --data d",
             "node --profile swarm.toml",
             "profile new",

@@ -23,6 +23,7 @@ mod node;
 mod peers;
 mod profile;
 mod publish;
+mod refound;
 mod search;
 mod seeds;
 mod site;
@@ -58,6 +59,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Peers(args) => peers::run(args),
         Command::Contracts(args) => contracts::run(args),
         Command::Invite(args) => invite::run(args),
+        Command::Refound(args) => refound::run(args),
         Command::Join(args) => join::run(args),
         Command::Profile(args) => profile::run(args),
         Command::Site(args) => site::run(args),

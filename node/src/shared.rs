@@ -59,6 +59,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Why a peer with this view fetches nothing once its leases are over, if so. A peer alone does not wait for others.
+pub fn cut_off(view: &View) -> Option<String> {
+    let waits = view.settled() && !view.primary() && view.members().nth(1).is_some();
+    waits.then(|| {
+        "it does not see more than half of the peers that the swarm last agreed upon, so nothing is fetched before more of them \
+         answer; if they are gone for good, `anthill refound` goes on without them"
+            .into()
+    })
+}
+
 impl Shared {
     /// Replaces the sums.
     pub fn set_totals(&self, totals: Totals, crawls: impl Iterator<Item = (CrawlId, CrawlCounts)>) {
@@ -96,7 +106,8 @@ impl Shared {
 
     /// Why nothing is fetched, if so.
     pub fn paused(&self) -> Option<String> {
-        lock(&self.store_trouble).clone().or_else(|| lock(&self.paused).clone())
+        let paused = lock(&self.store_trouble).clone().or_else(|| lock(&self.paused).clone());
+        paused.or_else(|| lock(&self.view).as_deref().and_then(cut_off))
     }
 
     /// Documents of a slot here.
@@ -169,5 +180,38 @@ impl Shared {
             return (0.0, 0.0);
         }
         ((last.1 - first.1) as f64 / seconds, (last.2 - first.2) as f64 / seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anthill_protocol::member::MemberRecord;
+    use anthill_protocol::peer::{Keys, PeerKey, testing::Keyring};
+    use anthill_protocol::view::{Seen, Status};
+
+    fn view(members: u64, settled: bool, primary: bool) -> View {
+        let seen = |n: u64| {
+            let peer: PeerKey = Keyring::numbered(n).own();
+            let record =
+                MemberRecord::first(peer, Vec::new(), true, 64, anthill_protocol::time::Instant::ZERO);
+            (peer, Seen { record: Arc::new(record), status: Status::Alive })
+        };
+        View::of((0..members).map(seen).collect(), settled, primary)
+    }
+
+    #[test]
+    fn who_sees_too_few_of_the_swarm_says_so_and_who_is_alone_waits_for_nobody() {
+        let shared = Shared::default();
+        let paused = |view: View| {
+            shared.set_view(Arc::new(view));
+            shared.paused()
+        };
+        assert!(paused(view(3, true, false)).is_some_and(|why| why.contains("more than half")));
+        for (members, settled, primary) in [(3, true, true), (3, false, false), (1, true, false)] {
+            assert_eq!(paused(view(members, settled, primary)), None);
+        }
+        shared.set_paused(Some("low disk".into()));
+        assert_eq!(paused(view(3, true, false)).as_deref(), Some("low disk"), "what is nearer first");
     }
 }

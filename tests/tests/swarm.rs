@@ -185,3 +185,31 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
         assert!(peer.stop().unwrap().success());
     }
 }
+
+#[test]
+fn a_swarm_that_lost_its_founder_too_soon_says_so_and_goes_on_when_its_operator_says_that_it_is_all() {
+    let local = LocalWeb::start(WebSettings { pages_per_host: 3, ..WebSettings::polite(6, 5) }).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (seeds, common) = arguments_of(&local);
+    let mut peers: Vec<Peer> = Vec::new();
+    for n in 0..3 {
+        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, &[]));
+    }
+    all_see_each_other(&peers);
+    let said = peers[1].command_output(&["refound", "--yes"]).unwrap();
+    assert!(String::from_utf8_lossy(&said.stderr).contains("sees most of its swarm"), "{said:?}");
+    // Nothing has settled yet but the founder's own view.
+    peers.remove(0).kill().unwrap();
+    let paused = |peer: &Peer| peer.get("/api/v1/status").unwrap()["paused"].as_str().map(str::to_owned);
+    let is_cut_off = |peer: &Peer| paused(peer).is_some_and(|why| why.contains("anthill refound"));
+    until("both say what they wait for", || peers.iter().all(is_cut_off));
+    assert!(!peers[0].command_output(&["refound"]).unwrap().status.success(), "it is not said by mistake");
+    peers[0].command(&["refound", "--yes"]).unwrap();
+    until("both go on", || peers.iter().all(|peer| paused(peer).is_none()));
+    let mut crawl = vec!["crawl", "--wait"];
+    crawl.extend(seeds.iter().map(String::as_str));
+    peers[1].command(&crawl).unwrap();
+    let expected = local.web.expected(seeds.iter().map(String::as_str));
+    let difference = expected.compare(local.requested().iter().map(String::as_str));
+    assert!(difference.is_empty(), "{difference:#?}");
+}

@@ -53,6 +53,8 @@ pub enum Input {
     Found(Vec<Signed<MemberRecord>>),
     /// This peer is to be found elsewhere from now on: where, and whether strangers can connect to it.
     Described(Vec<Address>, bool),
+    /// The operator says that the peers that are not down are the whole swarm.
+    Refound,
     /// Leave in order.
     Leave,
     /// Answer to [`Effect::Persist`].

@@ -259,6 +259,7 @@ impl<K: Keys + Clone> Peer<K> {
                 (self.description.addresses, self.description.dialable) = (addresses, dialable);
                 self.tell_view(view::Input::Describe(self.description.clone()));
             }
+            Input::Refound => self.tell_view(view::Input::Refound),
             Input::Leave => self.leave(),
             Input::Persisted(ticket) => self.persisted(ticket, true),
             Input::NotPersisted(ticket) => self.persisted(ticket, false),

@@ -3,7 +3,7 @@
 use super::types::{
     ConfigReport, CrawlAccepted, CrawlProgress, CrawlRequest, Excluded, ExclusionChange, Exclusions,
     Explanation, ExportRequest, ImportReport, Invitation, Lexicon, Negotiations, PeerFound, Peers,
-    PublishRequest, Published, SearchRequest, SearchResults, SiteReport, Status, SubscribeRequest,
+    PublishRequest, Published, Refounded, SearchRequest, SearchResults, SiteReport, Status, SubscribeRequest,
     Subscribed, Subscriptions,
 };
 use bytes::Bytes;
@@ -65,6 +65,9 @@ pub trait Peer: Send + Sync + 'static {
     fn find_peer(&self, peer_id: String) -> Answer<'_, PeerFound>;
     /// A link by which others join the swarm. Conflict: this peer talks to nobody.
     fn invite(&self) -> Answer<'_, Invitation>;
+    /// Says that this peer and those that answer it are the whole swarm, and go on without those that do not. Conflict: it sees most
+    /// of the swarm, or does not know it yet.
+    fn refound(&self) -> Answer<'_, Refounded>;
     /// A site, by any name of it (a host's name will do). Not found: a site nothing is known of.
     fn site(&self, site: String) -> Answer<'_, SiteReport>;
     /// The life of a URL, as typed. An unknown one has the state `unknown`. Bad: no URL.

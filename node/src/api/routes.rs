@@ -72,6 +72,7 @@ pub(super) fn routes() -> Vec<Route> {
         read("/api/v1/exclusions", get(read::exclusions)),
         change("/api/v1/exclusions", post(write::change_exclusion)),
         change("/api/v1/invite", post(write::invite)),
+        change("/api/v1/refound", post(write::refound)),
         change("/api/v1/publish", post(write::publish)),
         read("/api/v1/subscriptions", get(read::subscriptions)),
         change("/api/v1/subscriptions", post(write::subscribe)),

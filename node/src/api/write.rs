@@ -61,6 +61,10 @@ pub(super) async fn invite(State(app): Shared) -> Result<Json<impl Serialize>, P
     Ok(Json(app.peer.invite().await?))
 }
 
+pub(super) async fn refound(State(app): Shared) -> Result<Json<impl Serialize>, Problem> {
+    Ok(Json(app.peer.refound().await?))
+}
+
 pub(super) async fn end_crawl(
     State(app): Shared,
     id: Result<Path<u64>, PathRejection>,

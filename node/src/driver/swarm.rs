@@ -1,12 +1,14 @@
 //! What the driver does for the swarm's protocols: messages go to the network, work to the writing thread, and who asked is answered.
 
 use super::{Driver, Effect, PauseSource, Slot, ToDriver, Work, peer};
+use crate::shared::cut_off;
 use crate::store::value::StoredDocument;
 use crate::swarm::Signer;
 use crate::worker::write::ToWriter;
 use anthill_agent::peer::Peer;
 use anthill_crawler::exclusion::{Exclusion, Exclusions, Scope};
 use anthill_protocol::key::SiteId;
+use anthill_protocol::view::View;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,6 +23,13 @@ impl Driver {
             if view.members().count() > 1 {
                 let copied = self.mind.replicas() > 1;
                 let _ = self.writer.send(ToWriter::Swarm(Work::Share { copied }));
+            }
+            // A peer that has only just come is told of the swarm within seconds.
+            let before = self.seen.as_deref();
+            if let Some(why) = cut_off(view).filter(|_| before.is_some_and(View::primary)) {
+                tracing::warn!("{why}");
+            } else if view.primary() && before.and_then(cut_off).is_some() {
+                tracing::info!("it sees most of the swarm");
             }
             self.network.iter_mut().for_each(|network| network.see(view));
             self.shared.set_view(Arc::clone(view));

@@ -104,7 +104,7 @@ impl Live {
     }
 
     /// Waits until something holds, or patience is over: what was said is heard by the driver's next turns.
-    fn until(&self, holds: impl Fn(&Live) -> bool) {
+    pub(super) fn until(&self, holds: impl Fn(&Live) -> bool) {
         let begun = Instant::now();
         while !holds(self) && begun.elapsed() < PATIENCE {
             std::thread::sleep(LOOK);

@@ -190,6 +190,10 @@ impl Peer for LivePeer {
         self.answer(Live::invite)
     }
 
+    fn refound(&self) -> Answer<'_, types::Refounded> {
+        self.answer(Live::refound)
+    }
+
     fn site(&self, site: String) -> Answer<'_, types::SiteReport> {
         Box::pin(async move {
             let asked = site.clone();

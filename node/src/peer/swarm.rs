@@ -1,9 +1,11 @@
 //! The swarm as this peer sees it, and what others say when they are asked.
 
-use super::{Live, LivePeer};
+use super::{Live, LivePeer, ending};
 use crate::api::{PeerError, types};
+use crate::driver::ToDriver;
 use crate::settings::check::MAX_NAME;
 use crate::swarm::{Inquiries, Question, Said, is_local, multiaddrs};
+use anthill_agent::peer::io::Input;
 use anthill_dht::{Invite, Multiaddr, PeerId, name};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
@@ -111,6 +113,28 @@ impl Live {
             invite = invite.with_profile(packed).map_err(|e| conflict(&e))?;
         }
         Ok(types::Invitation { link: invite.to_string(), private })
+    }
+
+    /// Says that this peer and those that answer are the whole swarm.
+    pub(super) fn refound(&self) -> Result<types::Refounded, PeerError> {
+        let conflict = |why: &str| Err(PeerError::Conflict(why.to_owned()));
+        match self.shared.view() {
+            Some(view) if view.primary() => {
+                return conflict("this peer sees most of its swarm, which goes on: nothing has to be said");
+            }
+            Some(view) if view.settled() => {}
+            _ => return conflict("this peer does not know its swarm yet: ask again in some seconds"),
+        }
+        self.driver.send(ToDriver::Peer(Box::new(Input::Refound))).map_err(|_| ending())?;
+        let is_primary = |live: &Live| live.shared.view().is_some_and(|view| view.primary());
+        self.until(is_primary);
+        if !is_primary(self) {
+            return conflict(
+                "that could not be settled: others stop answering, or the disk cannot be written",
+            );
+        }
+        let count = self.peers_count();
+        Ok(types::Refounded { peers: 1 + count.alive + count.suspect })
     }
 
     /// Who holds the slot of a URL or site, as typed.

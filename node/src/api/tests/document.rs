@@ -61,6 +61,7 @@ fn same<T: Serialize + Default>(name: &str, left_out: &[&str]) {
 fn every_object_is_written_as_the_document_has_it() {
     same::<Status>("Status", &["paused", "peers_reporting"]);
     same::<Invitation>("Invitation", &[]);
+    same::<Refounded>("Refounded", &[]);
     same::<Peers>("Peers", &[]);
     same::<PeerEntry>("PeerEntry", &[]);
     same::<Negotiations>("Negotiations", &[]);

@@ -47,6 +47,9 @@ impl Peer for Fake {
     fn swarm_status(&self) -> Answer<'_, Status> {
         ready(Ok(Status { peers_reporting: Some(3), ..Status::default() }))
     }
+    fn refound(&self) -> Answer<'_, Refounded> {
+        ready(Err(PeerError::Conflict("this peer sees most of its swarm".to_owned())))
+    }
     fn invite(&self) -> Answer<'_, Invitation> {
         ready(Ok(Invitation {
             link: "anthill:ants?at=/ip4/192.0.2.1/tcp/1/p2p/12D3Koo".to_owned(),

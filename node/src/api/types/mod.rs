@@ -22,6 +22,6 @@ pub use list::{PublishRequest, Published, SubscribeRequest, Subscribed, Subscrip
 pub use search::{Coverage, Hit, SearchRequest, SearchResults};
 pub use status::{
     Contracts, Duplicates, FetchRates, Invitation, Links, Pages, PeerEntry, PeerFound, PeerState, Peers,
-    PeersCount, Sites, Slots, Status, Urls,
+    PeersCount, Refounded, Sites, Slots, Status, Urls,
 };
 pub use transfer::{Defect, ExportKind, ExportRequest, ImportReport};

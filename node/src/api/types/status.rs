@@ -235,6 +235,13 @@ pub struct Invitation {
     pub private: bool,
 }
 
+/// A swarm that was said to be all of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Refounded {
+    /// Its peers, this one among them.
+    pub peers: u64,
+}
+
 /// Whether a peer answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
