@@ -190,7 +190,7 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
 fn a_swarm_that_lost_its_founder_too_soon_says_so_and_goes_on_when_its_operator_says_that_it_is_all() {
     let local = LocalWeb::start(WebSettings { pages_per_host: 3, ..WebSettings::polite(6, 5) }).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let (seeds, common) = arguments_of(&local);
+    let (_, common) = arguments_of(&local);
     let mut peers: Vec<Peer> = Vec::new();
     for n in 0..3 {
         peers.push(start(&dir.path().join(n.to_string()), &peers, &common, &[]));
@@ -205,11 +205,6 @@ fn a_swarm_that_lost_its_founder_too_soon_says_so_and_goes_on_when_its_operator_
     until("both say what they wait for", || peers.iter().all(is_cut_off));
     assert!(!peers[0].command_output(&["refound"]).unwrap().status.success(), "it is not said by mistake");
     peers[0].command(&["refound", "--yes"]).unwrap();
+    // What the founder alone held is taken by force in some minutes: that is tried where time costs nothing.
     until("both go on", || peers.iter().all(|peer| paused(peer).is_none()));
-    let mut crawl = vec!["crawl", "--wait"];
-    crawl.extend(seeds.iter().map(String::as_str));
-    peers[1].command(&crawl).unwrap();
-    let expected = local.web.expected(seeds.iter().map(String::as_str));
-    let difference = expected.compare(local.requested().iter().map(String::as_str));
-    assert!(difference.is_empty(), "{difference:#?}");
 }

@@ -193,7 +193,8 @@ pub fn share(own: Load, lots: &[Held], bidders: &[Bidder], water: &Water) -> Vec
 fn fair(own: Load, lots: &mut Vec<&Held>, shares: &mut [Share], water: &Water) -> u64 {
     let bidders: Vec<Bidder> = shares.iter().map(|share| share.bidder).collect();
     let (level, mut given) = (level(own, &bidders), 0);
-    lots.sort_unstable_by_key(|held| (std::cmp::Reverse(held.lot.pages), held.lot.slot));
+    let kept = |held: &Held| bidders.iter().any(|bidder| held.keepers.contains(&bidder.peer));
+    lots.sort_by_cached_key(|held| (std::cmp::Reverse(held.lot.pages), !kept(held), held.lot.slot));
     lots.retain(|held| {
         let (lot, pages, left) = (held.lot, u64::from(held.lot.pages), own.without(given));
         let takes = |share: &&mut Share| {
