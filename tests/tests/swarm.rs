@@ -188,7 +188,7 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
 
 #[test]
 fn a_swarm_that_lost_its_founder_too_soon_says_so_and_goes_on_when_its_operator_says_that_it_is_all() {
-    let local = LocalWeb::start(WebSettings { pages_per_host: 3, ..WebSettings::polite(6, 5) }).unwrap();
+    let local = LocalWeb::start(WebSettings::polite(6, 5)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let (_, common) = arguments_of(&local);
     let mut peers: Vec<Peer> = Vec::new();

@@ -348,7 +348,7 @@ pub const KEYS: &[Key] = &[
         "\"60s\"",
         "Who would take longer than this for what waits calls for bids, and keeps what takes a third of it.",
     ),
-    key("contracts.candidates", Kind::Whole, "3", "Peers that are asked for bids."),
+    key("contracts.candidates", Kind::Whole, "3", "Peers that are asked for bids, at least."),
     key("contracts.patience", Kind::Duration, "\"1s\"", "How long bids are waited for."),
     key("contracts.limit", Kind::Duration, "\"10m\"", "How long a contract lasts, unless it is renewed."),
     key("cache.store", Kind::Size, "\"96MiB\"", "Memory for what was read from the store."),
