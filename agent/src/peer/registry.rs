@@ -154,7 +154,11 @@ impl<K: Keys + Clone> Peer<K> {
                 self.outbox.push(Effect::Persist(ticket, vec![change(item)]));
             }
             Asked::Persist(item) => {
-                let soon = matches!(item, Item::Crawl(_));
+                // Who goes says it to two and then no more.
+                let soon = match &item {
+                    Item::Crawl(_) => true,
+                    Item::Register(register) => !self.seen.stays(&register.body().by),
+                };
                 self.unwritten.put(change(item), soon, self.now);
             }
             Asked::Forget(name) => self.unwritten.put(Change::Crawl(name.key(), None), false, self.now),

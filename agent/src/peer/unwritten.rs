@@ -33,6 +33,11 @@ impl Unwritten {
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
     }
 
+    /// What waits is to be written now.
+    pub fn hurry(&mut self, now: Instant) {
+        self.due = self.due.map(|before| before.min(now));
+    }
+
     /// When something is to be written.
     pub fn deadline(&self) -> Option<Instant> {
         self.due
@@ -62,5 +67,23 @@ impl Unwritten {
             self.changes.entry(name).or_insert(change);
             self.due.get_or_insert(now + GATHER);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_gathered_waits_unless_it_is_hurried() {
+        let now = Instant::from_unix_s(1_700_000_000);
+        let mut unwritten = Unwritten::default();
+        unwritten.hurry(now);
+        assert_eq!(unwritten.deadline(), None, "nothing waits");
+        unwritten.put(Change::Crawl(ItemKey([1; 16]), None), false, now);
+        assert_eq!(unwritten.take(now), []);
+        unwritten.hurry(now);
+        assert_eq!(unwritten.take(now).len(), 1);
+        assert_eq!(unwritten.deadline(), None);
     }
 }

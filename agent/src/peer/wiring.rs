@@ -126,7 +126,12 @@ impl<K: Keys + Clone> Peer<K> {
 
     /// Another view: all who plan by it are told.
     fn viewed(&mut self) {
-        self.seen = self.view.view();
+        let before = std::mem::replace(&mut self.seen, self.view.view());
+        let goes = before.members().any(|(peer, _)| before.stays(peer) && !self.seen.stays(peer));
+        if goes {
+            // It may have said its last words before it said that it goes.
+            self.unwritten.hurry(self.now);
+        }
         self.tell_claims(claim::Input::View(self.seen.clone()));
         self.tell_copies(replica::Input::View(self.seen.clone()));
         for slot in self.known_slots() {

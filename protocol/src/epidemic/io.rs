@@ -67,7 +67,7 @@ pub enum Input<I, S> {
     PeerDown(PeerKey),
     /// Whose words are kept first, and whose count.
     Standing(S),
-    /// What was said here is to be known to another now, because this peer goes. Said again until [`State::is_told`].
+    /// What was said here is to be known to two others now, because this peer goes. Said again until [`State::is_told`].
     ///
     /// [`State::is_told`]: super::State::is_told
     Hurry,

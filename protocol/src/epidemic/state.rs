@@ -14,7 +14,7 @@ use crate::peer::{Keys, PeerKey};
 use crate::time::Instant;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Words waiting to be gossiped. More come by comparison.
@@ -25,6 +25,8 @@ const MAX_SAID: usize = 64;
 const NEWS_AT_ONCE: usize = 4;
 /// From one peer that is told in a hurry to the next.
 const HURRY: Duration = Duration::from_millis(500);
+/// Others that are to know what a peer that goes has said: one may lose its disk.
+const KNOWN_TO: usize = 2;
 /// Items refused lately, which are not asked for again until the next [`Config::collect_every`] or change of standing.
 const MAX_UNWANTED: usize = 4_096;
 /// What a question costs at least, in bytes of answer: finding that there is nothing to say is work too.
@@ -54,8 +56,8 @@ pub struct State<B: Book, K> {
     ahead: Option<PeerKey>,
     /// Whether a comparison was finished since there were peers.
     compared: bool,
-    /// What was said here, and is not known to be known to another yet: as many as are gossiped.
-    unshared: BTreeSet<ItemKey>,
+    /// What was said here and is not known to [`KNOWN_TO`] others yet, with those who know it: as many as are gossiped.
+    unshared: BTreeMap<ItemKey, BTreeSet<PeerKey>>,
     /// The root of whom the last one differed from and got nothing: what differs there cannot be had.
     futile: Option<Digest>,
     pub(crate) failures: u32,
@@ -100,7 +102,7 @@ impl<B: Book, K: Keys> State<B, K> {
             pull: None,
             ahead: None,
             compared: false,
-            unshared: BTreeSet::new(),
+            unshared: BTreeMap::new(),
             futile: None,
             failures: 0,
             unwanted: BTreeSet::new(),
@@ -139,6 +141,7 @@ impl<B: Book, K: Keys> State<B, K> {
             }
             Input::PeerDown(peer) => {
                 self.peers.remove(&peer);
+                self.unshared.values_mut().for_each(|known_to| _ = known_to.remove(&peer));
                 self.compared &= !self.peers.is_empty();
                 if self.pull.as_ref().is_some_and(|pull| pull.peer == peer) {
                     self.give_up(now);
@@ -161,9 +164,17 @@ impl<B: Book, K: Keys> State<B, K> {
         }
     }
 
-    /// Whether all that was said here is known to another.
+    /// Whether all that was said here is known to two others, or to the only other.
     pub fn is_told(&self) -> bool {
-        self.news.is_empty() && self.unshared.is_empty()
+        let enough = self.peers.len().clamp(1, KNOWN_TO);
+        self.news.is_empty() && self.unshared.values().all(|known_to| known_to.len() >= enough)
+    }
+
+    /// Another knows what was said here under the keys for which `which` holds.
+    fn is_known(&mut self, peer: PeerKey, which: impl Fn(&ItemKey) -> bool) {
+        let with = self.unshared.iter_mut().filter(|(key, _)| which(key));
+        with.for_each(|(_, known_to)| _ = known_to.insert(peer));
+        self.unshared.retain(|_, known_to| known_to.len() < KNOWN_TO);
     }
 
     /// Tells one what was said here, and asks it at once whether it knows: gossip may be lost, and comparison is not due for long.
@@ -174,8 +185,10 @@ impl<B: Book, K: Keys> State<B, K> {
         if self.pull.is_some() || self.unshared.is_empty() || now < self.hurry_at {
             return;
         }
-        let Some(peer) = pick(&mut self.rng, &self.peers) else { return };
-        let keys: Vec<ItemKey> = self.unshared.iter().copied().collect();
+        let lacks = |peer: &PeerKey| self.unshared.values().any(|known_to| !known_to.contains(peer));
+        let lacking = self.peers.iter().copied().filter(lacks).collect();
+        let Some(peer) = pick(&mut self.rng, &lacking) else { return };
+        let keys: Vec<ItemKey> = self.unshared.keys().copied().collect();
         self.tell(now, peer, &keys, out);
         self.ahead = Some(peer);
         self.compare(now, out);
@@ -347,14 +360,15 @@ impl<B: Book, K: Keys> State<B, K> {
             Message::Same { .. } => {
                 // As it was when the question was asked.
                 if pull.root == self.book.index_mut().root() {
-                    self.unshared.clear();
+                    self.is_known(pull.peer, |_| true);
                 }
                 pull.same();
             }
             Message::Buckets { buckets, .. } => {
                 let index = self.book.index_mut();
-                self.unshared
-                    .retain(|key| buckets.get(usize::from(key.0[0])) != Some(&index.bucket(key.0[0])));
+                let is_same = |number: &u8| buckets.get(usize::from(*number)) == Some(&index.bucket(*number));
+                let same: BTreeSet<u8> = (0..=u8::MAX).filter(is_same).collect();
+                self.is_known(pull.peer, |key| same.contains(&key.0[0]));
                 pull.buckets(now, self.book.index_mut(), &buckets);
                 self.futile = Some(root_of(&buckets));
             }
@@ -460,8 +474,8 @@ impl<B: Book, K: Keys> State<B, K> {
         }
         if !changed.is_empty() {
             out.push(Effect::Changed(changed));
-            if self.unshared.len() < MAX_NEWS {
-                self.unshared.insert(key);
+            if self.unshared.len() < MAX_NEWS || self.unshared.contains_key(&key) {
+                self.unshared.insert(key, BTreeSet::new());
             }
             self.said.retain(|(_, said)| *said != key);
             if self.said.len() >= MAX_SAID {

@@ -79,7 +79,7 @@ pub enum Input {
         /// Of all crawls that run, or ended lately, and are known to the crawl.
         reports: Vec<Report>,
     },
-    /// What was said here is to be known to another now, because this peer goes. Said again until [`super::State::is_told`].
+    /// What was said here is to be known to two others now, because this peer goes. Said again until [`super::State::is_told`].
     Hurry,
     /// Answer to [`Effect::Promise`].
     Persisted(Ticket),

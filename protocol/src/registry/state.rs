@@ -111,7 +111,7 @@ impl<K: Keys + Clone> State<K> {
         self.totals(crawl).counts.fetched.saturating_sub(said).saturating_add(own)
     }
 
-    /// Whether another knows all that was said here.
+    /// Whether two others know all that was said here, or the only other.
     pub fn is_told(&self) -> bool {
         self.spread.is_told()
     }

@@ -2,6 +2,7 @@ use super::*;
 use crate::peer::testing::Keyring;
 use crate::registry::book::tests::spec;
 use rand_chacha::rand_core::SeedableRng;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 const LIFE: Incarnation = Incarnation { generation: 1, sequence: 0 };
@@ -138,24 +139,70 @@ fn what_was_said_before_a_crash_never_takes_the_place_of_what_is_said_after_it()
     assert_eq!(again.totals(&crawl).counts.fetched, 4);
 }
 
-#[test]
-fn who_goes_has_told_another_within_an_exchange() {
-    let (mut one, crawl, _) = begun();
-    let mut two = state(2, Vec::new());
-    handle(&mut one, NOW, Input::PeerUp(key(2)));
-    handle(&mut two, NOW, Input::PeerUp(key(1)));
-    handle(&mut one, NOW, reports(crawl, 5, None));
-    assert!(!one.is_told());
-    let mut on_the_way: Vec<(u64, Effect)> =
-        handle(&mut one, NOW, Input::Hurry).into_iter().map(|effect| (1, effect)).collect();
-    assert!(on_the_way.iter().any(|(_, effect)| matches!(effect, Effect::Broadcast(_))), "and all others");
-    while let Some((from, effect)) = (!on_the_way.is_empty()).then(|| on_the_way.remove(0)) {
-        let Effect::Send(_, message) = effect else { continue };
-        let (of, to) = if from == 1 { (2, &mut two) } else { (1, &mut one) };
-        let answers = handle(to, NOW, Input::Received(key(from), message));
+/// Passes on what peer 1 asks for when it is in a hurry, and what others answer.
+fn hurried(one: &mut State<Keyring>, now: Instant, others: &mut BTreeMap<u64, State<Keyring>>) -> usize {
+    let asked = handle(one, now, Input::Hurry);
+    let broadcasts = asked.iter().filter(|effect| matches!(effect, Effect::Broadcast(_))).count();
+    let mut on_the_way: VecDeque<(u64, Effect)> = asked.into_iter().map(|effect| (1, effect)).collect();
+    while let Some((from, effect)) = on_the_way.pop_front() {
+        let Effect::Send(to, message) = effect else { continue };
+        let of = if to == key(1) { 1 } else { *others.keys().find(|of| key(**of) == to).unwrap() };
+        let state = if of == 1 { &mut *one } else { others.get_mut(&of).unwrap() };
+        let answers = handle(state, now, Input::Received(key(from), message));
         on_the_way.extend(answers.into_iter().map(|effect| (of, effect)));
     }
+    broadcasts
+}
+
+/// Peer 1, which has fetched 5 pages, and others that it has met.
+fn about_to_go(numbers: &[u64]) -> (State<Keyring>, CrawlKey, BTreeMap<u64, State<Keyring>>) {
+    let (mut one, crawl, _) = begun();
+    let mut others = BTreeMap::new();
+    for number in numbers {
+        let mut other = state(*number, Vec::new());
+        handle(&mut one, NOW, Input::PeerUp(key(*number)));
+        handle(&mut other, NOW, Input::PeerUp(key(1)));
+        others.insert(*number, other);
+    }
+    handle(&mut one, NOW, reports(crawl, 5, None));
+    assert!(!one.is_told());
+    (one, crawl, others)
+}
+
+#[test]
+fn who_goes_has_told_the_only_other_within_an_exchange() {
+    let (mut one, crawl, mut others) = about_to_go(&[2]);
+    assert_eq!(hurried(&mut one, NOW, &mut others), 1, "all are told by gossip as well");
     assert!(one.is_told());
-    assert_eq!(two.totals(&crawl).counts.fetched, 5);
+    assert_eq!(others[&2].totals(&crawl).counts.fetched, 5);
     assert_eq!(handle(&mut one, NOW, Input::Hurry), [], "there is nothing left to tell");
+}
+
+#[test]
+fn who_goes_has_told_two_of_several() {
+    let (mut one, crawl, mut others) = about_to_go(&[2, 3, 4]);
+    let knowing = |others: &BTreeMap<u64, State<Keyring>>| {
+        others.values().filter(|other| other.totals(&crawl).counts.fetched == 5).count()
+    };
+    hurried(&mut one, NOW, &mut others);
+    assert_eq!(knowing(&others), 1);
+    assert!(!one.is_told(), "the one that knows may stop before it has written it");
+    let later = NOW + Duration::from_secs(1);
+    hurried(&mut one, later, &mut others);
+    assert_eq!(knowing(&others), 2);
+    assert!(one.is_told());
+    handle(&mut one, later, reports(crawl, 6, None));
+    assert!(!one.is_told(), "that is news to both");
+}
+
+#[test]
+fn of_two_that_knew_one_that_goes_down_does_not_count_for_who_goes() {
+    let (mut one, crawl, mut others) = about_to_go(&[2, 3]);
+    hurried(&mut one, NOW, &mut others);
+    let (knows, lacks) = if others[&2].totals(&crawl).counts.fetched == 5 { (2, 3) } else { (3, 2) };
+    handle(&mut one, NOW, Input::PeerDown(key(knows)));
+    assert!(!one.is_told());
+    hurried(&mut one, NOW + Duration::from_secs(1), &mut others);
+    assert_eq!(others[&lacks].totals(&crawl).counts.fetched, 5);
+    assert!(one.is_told());
 }

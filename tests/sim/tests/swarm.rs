@@ -76,6 +76,16 @@ fn who_was_down_while_half_of_the_swarm_left_waits_for_its_operator() {
 }
 
 #[test]
+fn what_a_leaver_said_last_outlives_whom_it_told() {
+    // The one peer that it had told was killed before it wrote that down: pages were fetched, and in no count.
+    for (seed, state) in [(9_300_043, "giving"), (9_300_025, "calling")] {
+        let options = Options { state: Some(state.to_owned()), ..Options::default() };
+        let violation = run(&Swarm::Bidding { stormy: true }, seed, &options).violation;
+        assert!(violation.is_none(), "{}", violation.expect("one"));
+    }
+}
+
+#[test]
 fn contracts_under_faults_lose_nothing() {
     if let Some(violation) = first_failure(Swarm::Bidding { stormy: true }, 100..106) {
         panic!("{violation}");
