@@ -86,6 +86,14 @@ fn what_a_leaver_said_last_outlives_whom_it_told() {
 }
 
 #[test]
+fn what_two_have_by_themselves_may_be_fetched_again() {
+    // A check that asked too much: of what one had fetched while it was cut off another got a copy, and no later claim counted it.
+    let options = Options { state: Some("awarded".to_owned()), ..Options::default() };
+    let violation = run(&Swarm::Bidding { stormy: true }, 9_300_398, &options).violation;
+    assert!(violation.is_none(), "{}", violation.expect("one"));
+}
+
+#[test]
 fn contracts_under_faults_lose_nothing() {
     if let Some(violation) = first_failure(Swarm::Bidding { stormy: true }, 100..106) {
         panic!("{violation}");

@@ -237,6 +237,8 @@ pub(super) struct Once {
     times: BTreeMap<UrlId, usize>,
     /// What was there when a process opened its slot.
     kept: BTreeSet<(UrlId, Process)>,
+    /// Who had it when another opened its slot without it: the copies that count from then on do not say so.
+    alone: BTreeMap<UrlId, BTreeSet<PeerKey>>,
     forced: BTreeSet<Slot>,
     pages: Vec<UrlId>,
 }
@@ -244,28 +246,31 @@ pub(super) struct Once {
 impl Once {
     pub fn new(strict: bool) -> Once {
         let pages = SMALL.all().map(|page| page.id).collect();
-        let (fetched, times) = (BTreeMap::new(), BTreeMap::new());
-        Once { strict, fetched, times, kept: BTreeSet::new(), forced: BTreeSet::new(), pages }
+        let (kept, forced) = (BTreeSet::new(), BTreeSet::new());
+        let (fetched, times, alone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Once { strict, fetched, times, kept, alone, forced, pages }
     }
 
     fn opened(&mut self, view: &View<'_, Machine>, slot: Slot) {
         let opener = view.machine(view.actor).and_then(|machine| machine.node);
         let Some((mint, _)) = opener.and_then(|node| node.peer().claims().claim(slot)) else { return };
-        let keepers: Vec<_> = view
-            .machines()
-            .filter(|machine| machine.node.is_some_and(|node| mint.claim.keeps(&node.key())))
-            .collect();
+        let keepers = view.machines().filter_map(|machine| Some((machine.disk, machine.node?.key())));
+        let keepers: Vec<_> = keepers.filter(|(_, key)| mint.claim.keeps(key)).collect();
         let here = self.pages.iter().filter(|page| page.slot() == slot);
         for page in here {
-            let have = keepers.iter().filter(|machine| store::is_done(machine.disk, page)).count();
+            let have = keepers.iter().filter(|(disk, _)| store::is_done(disk, page));
+            let have: BTreeSet<PeerKey> = have.map(|(_, key)| *key).collect();
+            let alone = self.alone.get(page).map_or(0, |alone| alone.intersection(&have).count());
             // Each that asked for it may have it by itself, and have lost the slot before anybody copied it.
-            let alone = self.times.get(page).map_or(0, |times| times.saturating_sub(1));
-            match have >= mint.claim.majority() + alone {
-                true => _ = self.kept.insert((*page, actor(view))),
-                false => {
-                    self.kept.remove(&(*page, actor(view)));
-                    self.fetched.remove(page);
-                }
+            let alone = self.times.get(page).map_or(0, |times| times.saturating_sub(1)).max(alone);
+            if have.len() >= mint.claim.majority() + alone {
+                self.kept.insert((*page, actor(view)));
+                continue;
+            }
+            self.kept.remove(&(*page, actor(view)));
+            self.fetched.remove(page);
+            if opener.is_some_and(|node| !have.contains(&node.key())) {
+                self.alone.entry(*page).or_default().extend(have);
             }
         }
     }
