@@ -26,6 +26,7 @@ pub fn print(setup: Setup, name: &str) {
         "shape": name,
         "peers": setup.peers,
         "seed": setup.seed,
+        "threshold_s": setup.threshold.map(|threshold| threshold.as_secs()),
         "messages_per_peer_and_second": each,
         "slots_moved": contracts.iter().map(|sample| sample.moves).sum::<u64>(),
         "hashing_alone": all(&alone),

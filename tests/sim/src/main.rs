@@ -73,6 +73,9 @@ struct Args {
     /// --machines says, for as long as --quiet-ms says
     #[arg(long, value_parser = shape, conflicts_with_all = ["scenario", "seeds", "minutes", "planted"])]
     balance: Option<(String, Shape)>,
+    /// With --balance: above what load a peer gives something away, in seconds to be done, instead of the default
+    #[arg(long, value_name = "SECONDS", requires = "balance")]
+    threshold: Option<u32>,
     /// Print the scenarios
     #[arg(long)]
     list: bool,
@@ -145,7 +148,8 @@ fn main() -> ExitCode {
         let length = Duration::from_millis(args.quiet_ms.unwrap_or(60_000).min(3_600_000));
         let peers = args.machines.unwrap_or(100).clamp(1, 2_000);
         let seed = args.seed.unwrap_or(0);
-        balance::print(Setup { shape: *shape, peers, length, contracts: true, seed }, name);
+        let threshold = args.threshold.map(|seconds| Duration::from_secs(seconds.into()));
+        balance::print(Setup { shape: *shape, peers, length, contracts: true, seed, threshold }, name);
         return ExitCode::SUCCESS;
     }
     let scenarios = all();

@@ -56,6 +56,8 @@ pub struct Setup {
     pub contracts: bool,
     /// From which everything is drawn.
     pub seed: u64,
+    /// Above what load a peer gives something away (W of the paper); below a third of it one takes. None: as it is by default.
+    pub threshold: Option<Duration>,
 }
 
 /// How things stood after a second.
@@ -87,7 +89,14 @@ mod tests {
     use super::*;
 
     fn run(shape: Shape, peers: u32, contracts: bool) -> Vec<Sample> {
-        Market::run(Setup { shape, peers, length: Duration::from_secs(60), contracts, seed: 1 })
+        Market::run(Setup {
+            shape,
+            peers,
+            length: Duration::from_secs(60),
+            contracts,
+            seed: 1,
+            threshold: None,
+        })
     }
 
     #[test]
@@ -97,6 +106,15 @@ mod tests {
             assert!(last(true).excess_permille() <= 1_600, "{:?}", last(true));
             assert!(last(false).excess_permille() > 2_000, "{:?}", last(false));
         }
+    }
+
+    #[test]
+    fn who_has_less_than_the_threshold_gives_nothing_away() {
+        let threshold = Some(Duration::from_secs(100_000));
+        let (shape, length) = (Shape::Zipf, Duration::from_secs(60));
+        let samples = Market::run(Setup { shape, peers: 40, length, contracts: true, seed: 1, threshold });
+        assert_eq!(samples.iter().map(|sample| sample.moves).sum::<u64>(), 0);
+        assert!(run(Shape::Zipf, 40, true).iter().any(|sample| sample.moves > 0));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::sizes::zipf;
 use super::{Sample, Setup, Shape};
 use crate::dice::Dice;
-use anthill_protocol::contract_net::load::{HORIZON, Held, Load, Lot};
+use anthill_protocol::contract_net::load::{HORIZON, Held, Load, Lot, Water};
 use anthill_protocol::contract_net::{Config, Effect, Input, Message, Report, State};
 use anthill_protocol::key::Slot;
 use anthill_protocol::member::MemberRecord;
@@ -40,6 +40,16 @@ enum Event {
     Deliver { to: usize, from: usize, message: u64 },
     /// A slot comes from one to another.
     Move { slot: Slot, from: usize, to: usize },
+}
+
+/// How peers negotiate.
+fn config(setup: &Setup) -> Config {
+    let usual = Config::default();
+    let water = match setup.threshold {
+        Some(high) => Water { high, low: high / 3, ..usual.water },
+        None => usual.water,
+    };
+    Config { water, ..usual }
 }
 
 struct Peer {
@@ -91,12 +101,7 @@ impl Market {
         let now = crate::EPOCH;
         let mut dice = Dice::new(setup.seed, "market");
         let peer = |n: usize| Peer {
-            state: State::new(
-                Config::default(),
-                keys[n],
-                ChaCha8Rng::seed_from_u64(setup.seed ^ n as u64),
-                now,
-            ),
+            state: State::new(config(&setup), keys[n], ChaCha8Rng::seed_from_u64(setup.seed ^ n as u64), now),
             speed: SPEED,
             held: BTreeMap::new(),
             gives: BTreeMap::new(),
