@@ -1,5 +1,7 @@
 //! The driver: tells the peer's mind what happened, does what it asks, and sleeps until its next deadline. It decides nothing.
 
+#[cfg(feature = "mischief")]
+mod mischief;
 mod swarm;
 
 pub use swarm::Mind;
@@ -174,6 +176,8 @@ pub struct Driver {
     unlogged: Vec<Permit>,
     /// When the last attempt to write them down failed.
     log_failed: Option<std::time::Instant>,
+    #[cfg(feature = "mischief")]
+    mischief: mischief::Mischief,
 }
 
 impl Driver {
@@ -206,6 +210,8 @@ impl Driver {
             draining: Vec::new(),
             unlogged: Vec::new(),
             log_failed: None,
+            #[cfg(feature = "mischief")]
+            mischief: mischief::Mischief::new(),
         }
     }
 
@@ -323,7 +329,11 @@ impl Driver {
     fn act(&mut self, outbox: &mut Vec<peer::Effect>) {
         let mut permits: Vec<Permit> = Vec::new();
         self.look();
+        #[cfg(feature = "mischief")]
+        self.flood();
         for effect in outbox.drain(..) {
+            #[cfg(feature = "mischief")]
+            let Some(effect) = self.twisted(effect) else { continue };
             let Some(effect) = self.act_for_swarm(effect) else { continue };
             let message = match effect {
                 Effect::Fetch(permit) => {

@@ -169,7 +169,7 @@ class Swarm:
         for _ in range(count):
             self.add()
 
-    def add(self, more=()):
+    def add(self, more=(), prefix=()):
         arguments = ["--config", self.config, "--listen", "/ip4/127.0.0.1/tcp/0", *self.more, *more]
         for web in self.webs:
             for rule in web.resolve:
@@ -177,7 +177,7 @@ class Swarm:
         if self.peers:
             living = next(peer for peer in self.peers if peer.is_alive())
             arguments += ["--bootstrap", living.address()]
-        peer = Peer(len(self.peers), self.folder, arguments)
+        peer = Peer(len(self.peers), self.folder, arguments, prefix)
         self.peers.append(peer)
         return peer
 

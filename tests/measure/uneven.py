@@ -2,8 +2,8 @@
 from harness import *
 
 
-def uneven(room, size, speeds, parts, settings):
-    """Peers of so many requests a second, that hold so many of the hosts that are to be crawled; and their web."""
+def uneven(room, size, speeds, parts, settings, last=()):
+    """Peers of so many requests a second, that hold so many of the hosts that are to be crawled; and their web. The last one's command has `last` before it."""
     wanted = sum(parts)
     # More hosts than are crawled: they are chosen by who holds them.
     web = generated(room, wanted * 15 // 2, size * 15 // 2)
@@ -13,7 +13,7 @@ def uneven(room, size, speeds, parts, settings):
         swarm.config = os.path.join(room, f"p{number}.toml")
         with open(swarm.config, "w") as file:
             file.write(open(usual).read() + f"[limits]\nrequests_per_s = {speed}.0\n")
-        swarm.add()
+        swarm.add(prefix=last if number == len(speeds) - 1 else ())
     say("settled after %.0f s, held %s" % swarm.settle())
     # A view settles that stood still for half a minute: before that the swarm is its founder, and nobody goes on without it.
     time.sleep(45)

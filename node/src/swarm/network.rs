@@ -70,6 +70,12 @@ impl Network {
         Network { me, handle, names: BTreeMap::new(), members: BTreeSet::new(), told }
     }
 
+    /// This peer.
+    #[cfg(feature = "mischief")]
+    pub fn me(&self) -> PeerKey {
+        self.me
+    }
+
     fn name(&mut self, peer: &PeerKey) -> Option<PeerId> {
         if let Some(name) = self.names.get(peer) {
             return Some(*name);
