@@ -84,7 +84,8 @@ impl Driver {
             self.mind.view().members().map(|(peer, _)| *peer).filter(|peer| *peer != me).collect();
         let load = Load { pages: 1_000_000, speed: 1_000 };
         let step = usize::from(Slot::all().last().map_or(1, Slot::number)) / LOTS;
-        let lots: Vec<Lot> = Slot::all().step_by(step).take(LOTS).map(|slot| Lot { slot, pages: 10_000 }).collect();
+        let lots: Vec<Lot> =
+            Slot::all().step_by(step).take(LOTS).map(|slot| Lot { slot, pages: 10_000 }).collect();
         for to in others {
             for _ in 0..FLOOD {
                 self.mischief.ids += 1;
