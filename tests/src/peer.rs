@@ -133,13 +133,18 @@ impl Peer {
             .output()?)
     }
 
+    /// The end of its log, where its answer says that something is wrong with it.
+    fn said(&self, status: u16) -> String {
+        if status < 500 { String::new() } else { format!("\n{}", tail(&self.data.join("stderr.log"))) }
+    }
+
     /// JSON at an API path.
     ///
     /// # Errors
     /// When the answer is not 200 or no JSON.
     pub fn get(&self, path: &str) -> Result<serde_json::Value> {
         let (status, body) = self.raw(path)?;
-        ensure!(status == 200, "{path}: status {status}: {body}");
+        ensure!(status == 200, "{path}: status {status}: {body}{}", self.said(status));
         serde_json::from_str(&body).with_context(|| body)
     }
 

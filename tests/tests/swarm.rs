@@ -4,6 +4,7 @@
 use anthill_tests::local::LocalWeb;
 use anthill_tests::peer::Peer;
 use anthill_web::WebSettings;
+use anthill_web::truth::Difference;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,12 @@ fn statuses(peers: &[Peer]) -> String {
         format!("{}\n{coverage}\n{}\n", peer.get("/api/v1/status").unwrap(), peer.log())
     };
     peers.iter().map(told).collect()
+}
+
+/// Why a crawl departs from what is expected.
+fn explained(peer: &Peer, difference: &Difference) -> String {
+    let urls = difference.missing.iter().chain(&difference.unexpected);
+    urls.map(|url| format!("{url}: {:?}\n", peer.command(&["explain", url]))).collect()
 }
 
 /// Waits until the pages of all are that many, which counts each once.
@@ -145,10 +152,15 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
 
     let mut crawl = vec!["crawl", "--wait"];
     crawl.extend(&seeds);
-    peers[1].command(&crawl).unwrap();
+    let told = peers[1].command(&crawl).unwrap();
     let expected = local.web.expected(seeds.iter().copied());
     let difference = expected.compare(local.requested().iter().map(String::as_str));
-    assert!(difference.is_empty(), "{difference:#?}");
+    assert!(
+        difference.is_empty(),
+        "{difference:#?}\n{}\n{told}{}",
+        explained(&peers[0], &difference),
+        statuses(&peers)
+    );
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     // What a host put off is asked for again.
     let pages = |entry: &&anthill_web::LogEntry| entry.path != "/robots.txt" && entry.status == 200;
@@ -158,7 +170,7 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let twice: Vec<_> = times.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
     let violations = local.violations(HOST_DELAY, Duration::ZERO, |_| {});
-    assert!(violations.is_empty(), "{violations:#?}");
+    assert!(violations.is_empty(), "{violations:#?}\n{}", statuses(&peers));
 
     let swarm = peers[2].get("/api/v1/status?swarm=true").unwrap();
     assert_eq!(swarm["peers_reporting"], 3, "{swarm}");

@@ -1,7 +1,7 @@
 //! Crawls: asked for, followed, ended.
 
 use super::swarm::named;
-use super::{Live, LivePeer, PATIENCE, ending, rfc3339_instant};
+use super::{Live, LivePeer, PATIENCE, ending, heard, rfc3339_instant};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
 use anthill_agent::io::{CrawlSpec, FoundLink};
@@ -61,7 +61,7 @@ impl Live {
         };
         let (reply, answer) = crossbeam_channel::bounded(1);
         self.driver.send(ToDriver::Crawl(spec, reply)).map_err(|_| ending())?;
-        let id = answer.recv_timeout(PATIENCE).map_err(|_| ending())?.map_err(PeerError::Conflict)?;
+        let id = heard(&answer, PATIENCE)?.map_err(PeerError::Conflict)?;
         // What is acknowledged survives: the seeds are on disk first.
         self.written()?;
         Ok(types::CrawlAccepted { crawl: id.0, accepted, refused })

@@ -1,7 +1,7 @@
 //! Exclusions: made, taken back, listed; what they forbid is purged.
 
 use super::swarm::named;
-use super::{Live, PATIENCE, ending, rfc3339};
+use super::{Live, PATIENCE, ending, heard, rfc3339};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
 use crate::worker::write::ToWriter;
@@ -94,7 +94,7 @@ impl Live {
             Draft { pattern: pattern.to_string(), scope, reason: change.reason.clone(), expires_s: None };
         let (reply, answer) = crossbeam_channel::bounded(1);
         self.driver.send(ToDriver::Exclude(draft, reply)).map_err(|_| ending())?;
-        let said = answer.recv_timeout(PATIENCE).map_err(|_| ending())?;
+        let said = heard(&answer, PATIENCE)?;
         said.map_err(PeerError::Conflict)?;
         self.until(|live| live.exclusions().iter().any(|one| one.pattern == pattern));
         // What is acknowledged survives.
@@ -118,7 +118,7 @@ impl Live {
             pattern.matches(&d.site, &d.host, &d.url)
         });
         self.writer.send(ToWriter::Purge(prefix, condemned, reply)).map_err(|_| ending())?;
-        let purged = answer.recv_timeout(PURGE_PATIENCE).map_err(|_| ending())?;
+        let purged = heard(&answer, PURGE_PATIENCE)?;
         self.index_now(PATIENCE);
         purged.map_err(PeerError::Internal)
     }

@@ -1,7 +1,7 @@
 //! Lists: published by this peer, and followed by it.
 
 use super::swarm::named;
-use super::{Live, LivePeer, PATIENCE, ending, rfc3339};
+use super::{Live, LivePeer, PATIENCE, ending, heard, rfc3339};
 use crate::api::{PeerError, types};
 use crate::driver::ToDriver;
 use crate::lists::fetch::{Getter, Got};
@@ -373,7 +373,7 @@ impl Live {
     fn turned(&self) -> Result<(), PeerError> {
         let (reply, answer) = crossbeam_channel::bounded(1);
         self.driver.send(ToDriver::Turn(reply)).map_err(|_| ending())?;
-        answer.recv_timeout(PATIENCE).map_err(|_| ending())
+        heard(&answer, PATIENCE)
     }
 
     fn tell(&self, input: Input) -> Result<(), PeerError> {

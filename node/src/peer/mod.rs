@@ -115,7 +115,7 @@ impl Live {
             let _ = reply.send(question(mind));
         }));
         self.driver.send(asked).map_err(|_| ending())?;
-        answer.recv_timeout(PATIENCE).map_err(|_| ending())
+        heard(&answer, PATIENCE)
     }
 
     /// A URL as a person types it: without a scheme it is taken for http.
@@ -135,6 +135,18 @@ impl Live {
 
 fn ending() -> PeerError {
     PeerError::Unavailable("the peer is shutting down".into())
+}
+
+/// What another thread answers, which is waited for so long.
+fn heard<T>(answer: &crossbeam_channel::Receiver<T>, patience: Duration) -> Result<T, PeerError> {
+    use crossbeam_channel::RecvTimeoutError::{Disconnected, Timeout};
+    answer.recv_timeout(patience).map_err(|error| match error {
+        Timeout => {
+            let within = patience.as_secs();
+            PeerError::Unavailable(format!("the peer is too busy to answer within {within} s: try again"))
+        }
+        Disconnected => ending(),
+    })
 }
 
 impl From<StoreError> for PeerError {
