@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for a peer to open its API.
 const START: Duration = Duration::from_secs(30);
+/// Longest wait for its end: what it takes at most, and what a machine that does much else adds.
+const END: Duration = Duration::from_secs(15);
 
 /// A running `anthill node`; killed when dropped.
 pub struct Peer {
@@ -198,7 +200,7 @@ impl Peer {
     /// SIGTERM, and how it ended.
     ///
     /// # Errors
-    /// When it has not ended after 15 s.
+    /// When it has not ended after fifteen seconds.
     pub fn stop(mut self) -> Result<ExitStatus> {
         // Not the program `kill`: small systems have none.
         let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
@@ -211,7 +213,7 @@ impl Peer {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }
-            ensure!(begun.elapsed() < Duration::from_secs(15), "the peer does not end");
+            ensure!(begun.elapsed() < END, "the peer does not end: {}", tail(&self.data.join("stderr.log")));
             std::thread::sleep(Duration::from_millis(20));
         }
     }

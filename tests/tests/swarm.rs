@@ -175,7 +175,8 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let swarm = peers[2].get("/api/v1/status?swarm=true").unwrap();
     assert_eq!(swarm["peers_reporting"], 3, "{swarm}");
     assert!(!times.is_empty());
-    until("each peer gives the same whole answer", || same(&peers).is_some());
+    let all_answer = || same(&peers).is_some();
+    until_or_tell("each peer gives the same whole answer", all_answer, || statuses(&peers));
     let known = |peer: &Peer| peer.get("/api/v1/lexicon/city").unwrap();
     let counts =
         |told: serde_json::Value| ["df", "cf", "documents", "peers_answered"].map(|name| told[name].clone());
