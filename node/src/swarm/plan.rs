@@ -18,6 +18,9 @@ const GATHER: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// How often others are told how whole copies are that changed: it decides what a query says of coverage, not what it finds.
 const TELL_EVERY: Duration = Duration::from_secs(5);
+/// How often a part of what was told is told again, and how many parts there are: what was lost with a connection is made up for within
+/// five minutes, for some kilobytes a second where every slot has documents.
+const AGAIN: (Duration, u16) = (Duration::from_secs(60), 5);
 
 /// Keeps the table of who answers for what.
 pub struct Planner {
@@ -35,6 +38,8 @@ pub struct Planner {
     /// What others were told of copies here.
     told: BTreeMap<Slot, Manifest>,
     tell_at: Option<Instant>,
+    /// When a part is told again, and which.
+    again: (Instant, u16),
 }
 
 impl Planner {
@@ -51,6 +56,7 @@ impl Planner {
             asked: Instant::now(),
             told: BTreeMap::new(),
             tell_at: None,
+            again: (Instant::now() + AGAIN.0, 0),
         }
     }
 
@@ -82,10 +88,19 @@ impl Planner {
             && self.tell_at.is_none_or(|at| at <= now)
         {
             self.tell_at = Some(now + TELL_EVERY);
+            self.tell_a_part_again(now);
             let news = self.news(mind);
             if !news.is_empty() {
                 network.tell_manifests(&Message::Manifests(news));
             }
+        }
+    }
+
+    fn tell_a_part_again(&mut self, now: Instant) {
+        let (at, part) = self.again;
+        if at <= now {
+            self.told.retain(|slot, _| slot.number() % AGAIN.1 != part);
+            self.again = (now + AGAIN.0, (part + 1) % AGAIN.1);
         }
     }
 
@@ -111,7 +126,7 @@ impl Planner {
             let own = self.own(mind, slot).filter(|own| own.whole);
             keepers.retain(|peer| if *peer == self.me { own.is_some() } else { view.is_live(peer) });
             table.set_keepers(slot, &keepers);
-            if let Some(own) = own {
+            if let Some(own) = own.filter(|_| keepers.contains(&self.me)) {
                 table.learn(self.me, [(slot, own)]);
             }
             // They have whole copies; what changed since they say themselves, and they say nothing of what is empty.

@@ -6,7 +6,7 @@ use crate::key::{SLOTS, Slot};
 use crate::peer::PeerKey;
 use crate::placement::{MAX_OWNERS, Owners};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const DIGEST_CONTEXT: &str = "anthill plan 1 table";
 
@@ -28,6 +28,32 @@ impl Manifest {
     pub(super) fn age(&self) -> (Token, u64) {
         (self.token, self.seq)
     }
+
+    /// Whether it is what a peer says after `known`.
+    fn follows(&self, known: &Manifest) -> bool {
+        known.age() <= self.age() || !self.whole
+    }
+}
+
+/// By slot, what peers said of it.
+type Aside = BTreeMap<Slot, Vec<(PeerKey, Manifest)>>;
+
+fn take_aside(aside: &mut Aside, slot: Slot, peer: &PeerKey) -> Option<Manifest> {
+    let said = aside.get_mut(&slot)?;
+    let manifest = said.iter().position(|(other, _)| other == peer).map(|at| said.remove(at).1);
+    if said.is_empty() {
+        aside.remove(&slot);
+    }
+    manifest
+}
+
+fn set_aside(aside: &mut Aside, slot: Slot, peer: PeerKey, manifest: Manifest) {
+    let said = aside.entry(slot).or_default();
+    said.retain(|(other, _)| *other != peer);
+    if said.len() >= MAX_OWNERS {
+        said.remove(0);
+    }
+    said.push((peer, manifest));
 }
 
 /// The order in which the members of a claim's set answer: the holder, then owners, the first first, then the others by name.
@@ -67,6 +93,9 @@ pub fn keepers_of(
 pub struct Table {
     /// By slot.
     rows: Vec<Row>,
+    /// What those said of slots who are not known to keep them, the last of each: they may come to be known to, or were taken for gone, and
+    /// do not say it again soon. Of a slot at most [`MAX_OWNERS`]; for one more the oldest is forgotten.
+    aside: Aside,
     /// The sum of all rows' hashes.
     sum: u128,
 }
@@ -90,33 +119,46 @@ struct Keeper {
 impl Table {
     /// A table that knows nothing.
     pub fn new() -> Table {
-        Table { rows: vec![Row::default(); SLOTS as usize], sum: 0 }
+        Table { rows: vec![Row::default(); SLOTS as usize], aside: BTreeMap::new(), sum: 0 }
     }
 
-    /// Who keeps a slot, in the order in which they answer ([`keepers_of`]); more than [`MAX_OWNERS`] are left out. Manifests of those who did
-    /// before stay.
+    /// Who keeps a slot, in the order in which they answer ([`keepers_of`]); more than [`MAX_OWNERS`] are left out. What
+    /// each said of it, before as well, stays.
     pub fn set_keepers(&mut self, slot: Slot, order: &[PeerKey]) {
         let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { return };
         // Exactly as many as there are: there are thousands of rows.
         let before = std::mem::replace(&mut row.keepers, Vec::with_capacity(order.len().min(MAX_OWNERS)));
         for &peer in order.iter().take(MAX_OWNERS) {
             if !row.keepers.iter().any(|keeper| keeper.peer == peer) {
-                let manifest =
-                    before.iter().find(|keeper| keeper.peer == peer).and_then(|keeper| keeper.manifest);
+                let manifest = match before.iter().find(|keeper| keeper.peer == peer) {
+                    Some(keeper) => keeper.manifest,
+                    None => take_aside(&mut self.aside, slot, &peer),
+                };
                 row.keepers.push(Keeper { peer, manifest });
+            }
+        }
+        for Keeper { peer, manifest } in before {
+            let gone = manifest.filter(|_| !row.keepers.iter().any(|keeper| keeper.peer == peer));
+            // That a copy is whole and empty is assumed of who is silent.
+            if let Some(manifest) = gone.filter(|gone| gone.documents > 0 || !gone.whole) {
+                set_aside(&mut self.aside, slot, peer, manifest);
             }
         }
         row.newest = row.keepers.iter().filter_map(|keeper| keeper.manifest).max_by_key(Manifest::age);
         self.sum = self.sum.wrapping_add(row.rehash(slot));
     }
 
-    /// A peer says how whole its copies are. What it says of slots that it does not keep, as far as is known, is passed over: it says it
-    /// again. Older words than the one known change nothing, except that a copy is not whole any more.
+    /// A peer says how whole its copies are. What it says of slots that it does not keep, as far as is known, counts from when it does. Older words than the one known change nothing, except that a copy is not whole any more.
     pub fn learn(&mut self, peer: PeerKey, manifests: impl IntoIterator<Item = (Slot, Manifest)>) {
         for (slot, manifest) in manifests {
             let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { continue };
-            let Some(keeper) = row.keepers.iter_mut().find(|keeper| keeper.peer == peer) else { continue };
-            if keeper.manifest.is_none_or(|known| known.age() <= manifest.age() || !manifest.whole) {
+            let Some(keeper) = row.keepers.iter_mut().find(|keeper| keeper.peer == peer) else {
+                let known = take_aside(&mut self.aside, slot, &peer);
+                let last = known.filter(|known| !manifest.follows(known)).unwrap_or(manifest);
+                set_aside(&mut self.aside, slot, peer, last);
+                continue;
+            };
+            if keeper.manifest.is_none_or(|known| manifest.follows(&known)) {
                 let was_whole = keeper.manifest.is_some_and(|known| known.whole);
                 keeper.manifest = Some(manifest);
                 row.newest =

@@ -74,6 +74,41 @@ fn only_whole_copies_answer_and_old_words_change_nothing() {
 }
 
 #[test]
+fn what_a_peer_said_counts_again_when_it_is_known_to_keep_the_slot() {
+    let mut table = Table::new();
+    table.set_keepers(slot(1), &[peer(1), peer(2)]);
+    table.learn(peer(1), [(slot(1), manifest(1, 5, true))]);
+    table.learn(peer(2), [(slot(1), manifest(1, 5, true))]);
+    // Taken for gone by mistake, so it does not know that it should say anything again.
+    table.set_keepers(slot(1), &[peer(2)]);
+    assert_eq!(table.manifest(slot(1), &peer(1)), None);
+    table.learn(peer(1), [(slot(1), manifest(1, 7, true))]);
+    table.learn(peer(1), [(slot(1), manifest(1, 6, true))]);
+    assert_eq!(table.newest(slot(1)), Some(manifest(1, 5, true)), "not while it is not known to keep it");
+    table.set_keepers(slot(1), &[peer(1), peer(2), peer(3)]);
+    assert_eq!(table.manifest(slot(1), &peer(1)), Some(manifest(1, 7, true)));
+    assert_eq!(table.newest(slot(1)), Some(manifest(1, 7, true)));
+    // What it says before it is known to have come.
+    table.learn(peer(4), [(slot(1), manifest(1, 8, false))]);
+    table.set_keepers(slot(1), &[peer(4), peer(1)]);
+    assert_eq!(table.manifest(slot(1), &peer(4)), Some(manifest(1, 8, false)));
+    assert_eq!(table.first(slot(1), &BTreeSet::new()), Some(peer(1)));
+}
+
+#[test]
+fn of_those_not_known_to_keep_a_slot_only_the_last_words_are_kept() {
+    let mut table = Table::new();
+    let most = MAX_OWNERS as u64;
+    for n in 0..3 * most {
+        table.learn(peer(n), [(slot(1), manifest(1, n, true))]);
+    }
+    assert_eq!(table.aside[&slot(1)].len(), MAX_OWNERS);
+    table.set_keepers(slot(1), &[peer(0), peer(3 * most - 1)]);
+    assert_eq!(table.manifest(slot(1), &peer(0)), None);
+    assert_eq!(table.manifest(slot(1), &peer(3 * most - 1)), Some(manifest(1, 3 * most - 1, true)));
+}
+
+#[test]
 fn a_digest_changes_with_what_decides_and_with_nothing_else() {
     let mut table = Table::new();
     table.set_keepers(slot(1), &[peer(1), peer(2)]);
