@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 const START: Duration = Duration::from_secs(30);
 /// Longest wait for its end: what it takes at most, and what a machine that does much else adds.
 const END: Duration = Duration::from_secs(15);
+/// What a peer logs unless the environment says otherwise: also why a request had no response, which explains a page that is missing.
+const LOG: &str = "info,anthill_node::worker::fetch=debug";
 
 /// A running `anthill node`; killed when dropped.
 pub struct Peer {
@@ -61,7 +63,7 @@ impl Peer {
             .arg(data)
             .args(args)
             .args((!args.contains(&"--listen")).then_some("--offline"))
-            .env("ANTHILL_LOG", std::env::var("ANTHILL_LOG").unwrap_or_else(|_| "info".into()))
+            .env("ANTHILL_LOG", std::env::var("ANTHILL_LOG").unwrap_or_else(|_| LOG.into()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -200,7 +202,7 @@ impl Peer {
     /// SIGTERM, and how it ended.
     ///
     /// # Errors
-    /// When it has not ended after fifteen seconds.
+    /// When it has not ended after 15 s.
     pub fn stop(mut self) -> Result<ExitStatus> {
         // Not the program `kill`: small systems have none.
         let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);

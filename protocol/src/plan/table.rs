@@ -122,8 +122,8 @@ impl Table {
         Table { rows: vec![Row::default(); SLOTS as usize], aside: BTreeMap::new(), sum: 0 }
     }
 
-    /// Who keeps a slot, in the order in which they answer ([`keepers_of`]); more than [`MAX_OWNERS`] are left out. What
-    /// each said of it, before as well, stays.
+    /// Who keeps a slot, in the order in which they answer ([`keepers_of`]); more than [`MAX_OWNERS`] are left out. What they said of it
+    /// counts, whether or not they were known to keep it then.
     pub fn set_keepers(&mut self, slot: Slot, order: &[PeerKey]) {
         let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { return };
         // Exactly as many as there are: there are thousands of rows.
@@ -148,7 +148,8 @@ impl Table {
         self.sum = self.sum.wrapping_add(row.rehash(slot));
     }
 
-    /// A peer says how whole its copies are. What it says of slots that it does not keep, as far as is known, counts from when it does. Older words than the one known change nothing, except that a copy is not whole any more.
+    /// A peer says how whole its copies are. What it says of slots that it does not keep, as far as is known, counts from when it is known to.
+    /// Older words than the one known change nothing, except that a copy is not whole any more.
     pub fn learn(&mut self, peer: PeerKey, manifests: impl IntoIterator<Item = (Slot, Manifest)>) {
         for (slot, manifest) in manifests {
             let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { continue };
