@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Well below half a minute, after which failures are tried again.
-const QUIET: Duration = Duration::from_secs(3);
+/// Longer than until hosts that never answered are asked a second time, and well below the half minute after which
+/// other failures are tried again.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// Time enough to pack a bomb on a busy machine, short enough that what hangs does not hold the tests up.
 const SETTINGS: &str = "contact = \"mailto:test@example.org\"\n\
@@ -51,7 +52,7 @@ fn idle(status: &Value) -> bool {
     status["idle"] == true && status["urls"]["known"].as_u64() > Some(0)
 }
 
-/// Waits until nothing is asked any more, and nothing will be before the first failures are tried again; gives the times
+/// Waits until nothing is asked any more, and nothing will be for half a minute; gives the times
 /// of the API's answers meanwhile.
 fn settle(peer: &Peer, hostile: &Hostile) -> Vec<Duration> {
     let (begun, mut answers) = (Instant::now(), Vec::new());

@@ -11,8 +11,13 @@ pub const PUBLIC_HOST_DELAY: Duration = Duration::from_millis(500);
 /// Public addresses wait at least this between sendings.
 pub const PUBLIC_IP_DELAY: Duration = Duration::from_millis(100);
 /// Failures in a row after which a host that ever answered counts as down, however short its pauses: its queue is put
-/// off instead of waited for. One that never did is down at its first failure.
+/// off instead of waited for.
 pub const PATIENCE: u8 = 3;
+/// The same of a host that never answered.
+const PATIENCE_AT_FIRST: u8 = 1;
+/// A host that never answered is asked a second time this soon, or after the first step of the back-off if that is
+/// shorter: that one connection is lost, or one look-up, says little; that a second is, says enough.
+const SECOND_TRY: Duration = Duration::from_secs(3);
 /// A host whose pause after a failure is longer than this counts as down until then: no crawl is kept from ending by
 /// it. The first step of the default back-off is waited for, its second is not: a service that is started anew is back
 /// within the first.
@@ -70,7 +75,7 @@ impl Pace {
 
     /// Whether the host counts as down: its entries are put off rather than waited for.
     pub fn down(&self, now: Instant) -> bool {
-        let patience = if self.reached { PATIENCE } else { 0 };
+        let patience = if self.reached { PATIENCE } else { PATIENCE_AT_FIRST };
         now < self.hold_until && self.failures > 0 && (self.failures > patience || self.long)
     }
 
@@ -107,6 +112,10 @@ impl Pace {
             Some(asked) if self.failures <= 1 => {
                 asked.saturating_add(backoff::jitter(asked.min(Duration::from_secs(60)) / 16, rng))
             }
+            None if self.is_asked_soon() => {
+                let soon = SECOND_TRY.min(config.backoff_base);
+                soon.saturating_add(backoff::jitter(soon / 4, rng))
+            }
             _ => backoff::delay(self.failures, config.backoff_base, config.backoff_max, rng)
                 .max(asked.unwrap_or_default()),
         };
@@ -115,9 +124,17 @@ impl Pace {
         self.long = self.hold_until.since(at) > worth_waiting;
     }
 
-    /// The host's robots.txt cannot be had, so that nothing of it may be asked for: it is down at once.
+    /// Whether its only failure was that it did not answer when it was first asked.
+    fn is_asked_soon(&self) -> bool {
+        !self.reached && self.failures <= PATIENCE_AT_FIRST
+    }
+
+    /// The host's robots.txt cannot be had, so that nothing of it may be asked for: it is down at once, unless it is
+    /// asked a second time soon.
     pub fn closed(&mut self) {
-        self.failures = self.failures.max(PATIENCE + 1);
+        if !self.is_asked_soon() {
+            self.failures = self.failures.max(PATIENCE + 1);
+        }
     }
 
     /// The host's name does not exist: it is down at once.
@@ -213,11 +230,26 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_never_answered_is_down_at_its_first_failure() {
+    fn a_host_that_never_answered_is_asked_again_soon_and_is_down_at_its_second_failure() {
         let mut rng = ChaCha8Rng::from_seed([3; 32]);
         let mut pace = Pace { last_end: T, ..Pace::default() };
         pace.failed(T, None, &config(0), &mut rng);
-        assert!(pace.down(T) && !pace.down(pace.hold_until) && !pace.given_up());
+        pace.closed();
+        assert!(!pace.down(T) && pace.hold_until < T + SECOND_TRY * 2, "{pace:?}");
+        let second = pace.hold_until;
+        pace.failed(second, None, &config(0), &mut rng);
+        assert!(pace.down(second) && !pace.down(pace.hold_until) && !pace.given_up());
+        assert!(pace.hold_until >= second + config(0).backoff_base);
+    }
+
+    #[test]
+    fn a_host_that_answers_and_has_no_rules_to_give_is_down_at_once() {
+        let mut rng = ChaCha8Rng::from_seed([3; 32]);
+        let mut pace = Pace { last_end: T, reached: true, ..Pace::default() };
+        pace.failed(T, None, &config(0), &mut rng);
+        assert!(!pace.down(T));
+        pace.closed();
+        assert!(pace.down(T));
     }
 
     #[test]

@@ -291,7 +291,7 @@ fn a_host_with_another_address_is_asked_there_within_its_delay_and_not_for_ever(
     tell(&mut state, now, end);
     let flight = state.finish(permit.id).expect("it ended");
     assert_eq!(flight.end, Some((now, End::Failed(Failure::Connect))));
-    assert!(state.down(host("a.test"), now).is_some());
+    assert_eq!(state.down(host("a.test"), now), None, "it is asked once more, soon");
 }
 
 /// A host whose robots.txt was asked for, and what came of it; it has the page "/no" to be fetched.

@@ -270,6 +270,8 @@ pub struct Weather {
     pub bytes_per_s: u64,
     /// Bytes that wait for a link at most.
     pub queue_bytes: u64,
+    /// Where faults wait for a state: of a million messages from and to machines in it, those that find the queue full.
+    pub full_ppm: u32,
     /// A stream breaks when it made no progress for so long.
     pub stream_patience: Duration,
 }
@@ -299,6 +301,10 @@ impl Weather {
             bytes_per_s: if short { 1_000_000 >> dice.below(7) } else { 12_500_000 },
             queue_bytes: if short { 65_536 >> dice.below(9) } else { u64::MAX },
             stream_patience: Duration::from_millis(dice.between(5_000, 30_000)),
+            full_ppm: match allowed.contains(&K::QueueFull) {
+                true => u32::try_from(dice.below(u64::from(MILLION))).unwrap_or(0),
+                false => 0,
+            },
         }
     }
 
@@ -310,6 +316,7 @@ impl Weather {
             reorder_ppm: 0,
             bytes_per_s: 12_500_000,
             queue_bytes: u64::MAX,
+            full_ppm: 0,
             ..self.clone()
         }
     }

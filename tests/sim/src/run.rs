@@ -53,6 +53,7 @@ impl Options {
                 FaultKind::Reorder => weather.reorder_ppm = 0,
                 FaultKind::QueueFull => {
                     (weather.queue_bytes, weather.bytes_per_s) = (calm.queue_bytes, calm.bytes_per_s);
+                    weather.full_ppm = 0;
                 }
                 _ => {}
             }

@@ -24,8 +24,6 @@ pub(crate) use stream::{Pair, Side};
 const LOOPBACK: Duration = Duration::from_micros(5);
 /// How long the lost part of a stream takes to be sent again, beside a way back and forth.
 const RETRANSMIT: Duration = Duration::from_millis(200);
-/// Where a state is wanted and queues are short: of a million messages from and to machines in it, those that find the queue full.
-const FULL_WHERE_WANTED: u32 = 100_000;
 
 /// A message on its way.
 #[derive(Clone, Debug)]
@@ -219,12 +217,12 @@ impl Net {
         let clogged = |n: NodeId| self.hosts.get(n.index()).map_or(Instant::ZERO, |h| h.clogged_until);
         let (near, far) = (clogged(from), clogged(to));
         let clean = self.is_fixture(from) || self.is_fixture(to);
-        let is_wanted = self.weather.queue_bytes < u64::MAX && (self.is_wanted(from) || self.is_wanted(to));
+        let is_wanted = self.is_wanted(from) || self.is_wanted(to);
         let link = link_of(&mut self.links, self.seed, &self.weather, from, to);
         if clean {
             return Some(env.now + link.distance());
         }
-        if is_wanted && self.dice.chance(FULL_WHERE_WANTED) {
+        if is_wanted && self.dice.chance(self.weather.full_ppm) {
             return None;
         }
         let left = link.leave(env.now, near, packet.bytes.len(), &self.weather)?;
