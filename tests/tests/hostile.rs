@@ -52,8 +52,8 @@ fn idle(status: &Value) -> bool {
     status["idle"] == true && status["urls"]["known"].as_u64() > Some(0)
 }
 
-/// Waits until nothing is asked any more, and nothing will be for half a minute; gives the times
-/// of the API's answers meanwhile.
+/// Waits until nothing is asked any more, and nothing will be for half a minute; gives the times of the API's
+/// answers meanwhile.
 fn settle(peer: &Peer, hostile: &Hostile) -> Vec<Duration> {
     let (begun, mut answers) = (Instant::now(), Vec::new());
     let (mut changed, mut before) = (Instant::now(), 0);

@@ -294,6 +294,38 @@ fn a_host_with_another_address_is_asked_there_within_its_delay_and_not_for_ever(
     assert_eq!(state.down(host("a.test"), now), None, "it is asked once more, soon");
 }
 
+#[test]
+fn a_host_that_does_not_answer_is_asked_once_more_soon_and_its_queue_put_off_after_that() {
+    let mut state = state(quick());
+    gain(&mut state, "a.test", 2);
+    pump(&mut state, T);
+    tell(&mut state, T, Input::HostLoaded { host: host("a.test"), record: None });
+    let items = vec![item("a.test", 2, 1, "/1"), item("a.test", 2, 2, "/2")];
+    let loaded =
+        Input::FrontLoaded { host: host("a.test"), level: 2, items, more: false, robots: Some([None, None]) };
+    tell(&mut state, T, loaded);
+    let asked = grant(tell(&mut state, T, resolved("a.test")));
+    let fails = |state: &mut State, asked: &Grant, at| {
+        let end = End::Failed(Failure::Connect);
+        let mut out = tell(state, at, Input::Ended { permit: asked.id, at, end, remote: None });
+        let flight = state.finish(asked.id).expect("it ended");
+        let Work::Robots(errand) = flight.work else { panic!("not robots") };
+        state.robots_made(at, flight.host, errand, flight.end.expect("it ended"), RobotsMade::Nothing);
+        out.extend(pump(state, at));
+        out
+    };
+    let out = fails(&mut state, &asked, T);
+    assert!(!out.iter().any(|effect| matches!(effect, Effect::Drop { .. })), "{out:?}");
+    let again = state.deadline().expect("it is tried again").0;
+    assert!((Duration::from_secs(3)..Duration::from_secs(4)).contains(&again.since(T)), "{again:?}");
+    let asked = grant(pump(&mut state, again));
+    let out = fails(&mut state, &asked, again);
+    let put_off = out.iter().filter(|effect| {
+        matches!(effect, Effect::Drop { reason: Dropped::HostDown { given_up: false, .. }, .. })
+    });
+    assert_eq!(put_off.count(), 2, "{out:?}");
+}
+
 /// A host whose robots.txt was asked for, and what came of it; it has the page "/no" to be fetched.
 fn rules_asked(status: u16, retry_after: Option<u64>) -> (State, HostId, (Instant, End), Errand) {
     let mut state = state(quick());

@@ -301,9 +301,10 @@ impl Weather {
             bytes_per_s: if short { 1_000_000 >> dice.below(7) } else { 12_500_000 },
             queue_bytes: if short { 65_536 >> dice.below(9) } else { u64::MAX },
             stream_patience: Duration::from_millis(dice.between(5_000, 30_000)),
-            full_ppm: match allowed.contains(&K::QueueFull) {
-                true => u32::try_from(dice.below(u64::from(MILLION))).unwrap_or(0),
-                false => 0,
+            full_ppm: if allowed.contains(&K::QueueFull) {
+                u32::try_from(dice.below(u64::from(MILLION))).unwrap_or(0)
+            } else {
+                0
             },
         }
     }
@@ -342,6 +343,7 @@ mod tests {
             let weather = Weather::draw(&mut Dice::new(seed, "weather"), &[K::Loss].into());
             lossy += u32::from(weather.loss_ppm > 0);
             assert_eq!((weather.duplicate_ppm, weather.reorder_ppm, weather.queue_bytes), (0, 0, u64::MAX));
+            assert_eq!(weather.full_ppm, 0);
         }
         assert!((30..70).contains(&lossy), "{lossy}");
     }
