@@ -33,8 +33,9 @@ view 6
 view 1 stopped
 view-seen 6
 view-200 3
-claim 6
+claim 4
 claim 2 leaving
+claim 2 naming
 claim-two-founders 3
 claim-lending 2
 replica 5

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// How often it is looked whether a machine is in the state that an accident waits for.
 const LOOKS: Duration = Duration::from_millis(20);
 
+/// The same where a break waits: some states last for milliseconds, in which a stream is seldom open too.
+const LOOKS_FOR_STREAM: Duration = Duration::from_millis(1);
+
 /// The most that a clock is set back or forward between two processes.
 const MOST_STEP: Duration = Duration::from_secs(60);
 
@@ -26,8 +29,9 @@ impl<S: Scenario> World<'_, S> {
             return Ok(());
         }
         let kind = self.plan[place].kind;
-        if self.waits_for_state(place) && !self.makes_states(place) && self.in_state().is_empty() {
-            self.queue.push(self.now + LOOKS, Event::Accident(place));
+        if self.waits_for_state(place) && !self.makes_states(place) && self.can_meet(kind).is_empty() {
+            let looks = if kind == FaultKind::Break { LOOKS_FOR_STREAM } else { LOOKS };
+            self.queue.push(self.now + looks, Event::Accident(place));
             return Ok(());
         }
         let happened = match kind {
@@ -52,10 +56,14 @@ impl<S: Scenario> World<'_, S> {
         self.net.wanted.is_some() && !self.is_aimed(place)
     }
 
-    /// Half of what makes the states that other accidents wait for does not wait itself.
+    /// Half of what makes the states that other accidents wait for does not wait itself: machines that come, go, or begin again
+    /// with nothing though others know them.
     fn makes_states(&self, place: usize) -> bool {
         let accident = &self.plan[place];
-        let makes = matches!(accident.kind, FaultKind::Join | FaultKind::Leave | FaultKind::CopiedDisk);
+        let makes = matches!(
+            accident.kind,
+            FaultKind::Join | FaultKind::Leave | FaultKind::CopiedDisk | FaultKind::EmptyDisk
+        );
         makes && matches!(accident.aim, Aim::Drawn(number) if number % 2 == 0)
     }
 
@@ -87,6 +95,20 @@ impl<S: Scenario> World<'_, S> {
     /// Machines that run and are in the state that accidents wait for.
     fn in_state(&self) -> Vec<NodeId> {
         self.running().into_iter().filter(|node| self.net.is_wanted(*node)).collect()
+    }
+
+    /// Those of them that an accident can happen to: a stream breaks only where one is open.
+    fn can_meet(&self, kind: FaultKind) -> Vec<NodeId> {
+        let mut those = self.in_state();
+        if kind == FaultKind::Break {
+            those.retain(|node| !self.connected(*node).is_empty());
+        }
+        those
+    }
+
+    /// Machines, no scenery, that one has an open stream with.
+    fn connected(&self, node: NodeId) -> Vec<NodeId> {
+        self.net.connected(node).filter(|peer| !self.is_fixture(*peer)).collect()
     }
 
     /// The machines an accident is aimed at, those drawn for it first; and the numbers it goes on with.
@@ -122,24 +144,36 @@ impl<S: Scenario> World<'_, S> {
     }
 
     fn strike_link(&mut self, place: usize) -> bool {
-        let (aimed, mut dice) = self.aimed(place);
-        let Some(&node) = aimed.first() else { return false };
-        let drawn = matches!(self.plan[place].aim, Aim::Drawn(_));
         if self.plan[place].kind == FaultKind::Break {
-            let other = if drawn { self.net.some_peer(node, &mut dice) } else { aimed.get(1).copied() };
-            let Some(other) = other.filter(|&o| !self.is_fixture(o)) else { return false };
-            let (net, mut env) = self.net();
-            let broke = net.break_between(&mut env, node, other);
-            if broke {
-                self.note(place, node, Some(other));
-            }
-            return broke;
+            return self.break_stream(place);
         }
+        let (aimed, _) = self.aimed(place);
+        let Some(&node) = aimed.first() else { return false };
         let Some(&other) = aimed.get(1) else { return false };
         let until = self.now + self.plan[place].lasts;
         self.net.clog_link(node, other, until);
         self.note(place, node, Some(other));
         true
+    }
+
+    fn break_stream(&mut self, place: usize) -> bool {
+        let (aimed, mut dice) = self.aimed(place);
+        let mut node = aimed.first().copied();
+        let other = if self.is_aimed(place) {
+            aimed.get(1).copied()
+        } else if self.waits_for_state(place) {
+            node = dice.pick(&self.can_meet(FaultKind::Break)).copied();
+            node.and_then(|node| dice.pick(&self.connected(node)).copied())
+        } else {
+            node.and_then(|node| self.net.some_peer(node, &mut dice))
+        };
+        let (Some(node), Some(other)) = (node, other.filter(|&o| !self.is_fixture(o))) else { return false };
+        let (net, mut env) = self.net();
+        let broke = net.break_between(&mut env, node, other);
+        if broke {
+            self.note(place, node, Some(other));
+        }
+        broke
     }
 
     fn is_fixture(&self, node: NodeId) -> bool {

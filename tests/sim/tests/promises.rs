@@ -342,12 +342,11 @@ fn aimed_accidents_happen_to_whom_they_are_aimed_at() {
 
 #[test]
 fn faults_wait_for_a_machine_in_the_state_that_is_wanted() {
-    // Cuts and mass stops meet others as well; newcomers and leavers make states.
+    // Cuts and mass stops meet others as well; newcomers, leavers and lost disks make states.
     let aimed = [
         FaultKind::ClogNode,
         FaultKind::Kill,
         FaultKind::PowerLoss,
-        FaultKind::EmptyDisk,
         FaultKind::Death,
         FaultKind::Pause,
         FaultKind::Suspend,

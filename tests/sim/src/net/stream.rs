@@ -219,6 +219,13 @@ impl Net {
         self.host(node).and_then(|h| dice.pick(&h.peers).copied())
     }
 
+    /// The machines that a node has an open stream with.
+    pub fn connected(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
+        let peers = self.host(node).map_or(&[][..], |h| &h.peers);
+        let open = move |peer: &NodeId| self.streams.get(&Pair::of(node, *peer).0).is_some_and(|s| s.open);
+        peers.iter().copied().filter(open)
+    }
+
     /// A process has ended. Its machine says so to the others, unless it ended with it (`silent`).
     pub fn process_ended(&mut self, env: &mut Env<'_>, node: NodeId, silent: bool) {
         let peers = self.host(node).map_or_else(Vec::new, |h| h.peers.clone());
