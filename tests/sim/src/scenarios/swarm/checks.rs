@@ -226,6 +226,10 @@ fn actor(view: &View<'_, Machine>) -> Process {
     (view.actor, view.machine(view.actor).map_or(0, |machine| machine.incarnation))
 }
 
+/// How long a slot is on its way from one holder to the next at most. What comes to the copies meanwhile from who held it before is not
+/// what was handed over.
+const HANDS_OVER: Duration = Duration::from_secs(30);
+
 /// Nothing is fetched twice where nothing goes wrong. Where it does, only what was in flight, or not copied yet, when
 /// somebody stopped or was cut off: never what most of those who keep a slot had when the process that fetches opened it,
 /// nor by one process that has it open all the time. A slot that was taken by force is left out: its majority is lost.
@@ -239,6 +243,10 @@ pub(super) struct Once {
     kept: BTreeSet<(UrlId, Process)>,
     /// Who had it when another opened its slot without it: the copies that count from then on do not say so.
     alone: BTreeMap<UrlId, BTreeSet<PeerKey>>,
+    /// Pages that somebody opened their slot without, though they had been fetched; until they are fetched again.
+    stray: BTreeSet<UrlId>,
+    /// Since when machines have one of these.
+    came: BTreeMap<(UrlId, NodeId), Instant>,
     forced: BTreeSet<Slot>,
     pages: Vec<UrlId>,
 }
@@ -248,18 +256,23 @@ impl Once {
         let pages = SMALL.all().map(|page| page.id).collect();
         let (kept, forced) = (BTreeSet::new(), BTreeSet::new());
         let (fetched, times, alone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Once { strict, fetched, times, kept, alone, forced, pages }
+        let (stray, came) = (BTreeSet::new(), BTreeMap::new());
+        Once { strict, fetched, times, kept, alone, stray, came, forced, pages }
     }
 
     fn opened(&mut self, view: &View<'_, Machine>, slot: Slot) {
         let opener = view.machine(view.actor).and_then(|machine| machine.node);
         let Some((mint, _)) = opener.and_then(|node| node.peer().claims().claim(slot)) else { return };
-        let keepers = view.machines().filter_map(|machine| Some((machine.disk, machine.node?.key())));
-        let keepers: Vec<_> = keepers.filter(|(_, key)| mint.claim.keeps(key)).collect();
+        let keepers =
+            view.machines().filter_map(|machine| Some((machine.id, machine.disk, machine.node?.key())));
+        let keepers: Vec<_> = keepers.filter(|(_, _, key)| mint.claim.keeps(key)).collect();
         let here = self.pages.iter().filter(|page| page.slot() == slot);
         for page in here {
-            let have = keepers.iter().filter(|(disk, _)| store::is_done(disk, page));
-            let have: BTreeSet<PeerKey> = have.map(|(_, key)| *key).collect();
+            let young = |id: NodeId| {
+                self.came.get(&(*page, id)).is_some_and(|came| view.now.since(*came) < HANDS_OVER)
+            };
+            let have = keepers.iter().filter(|(id, disk, _)| store::is_done(disk, page) && !young(*id));
+            let have: BTreeSet<PeerKey> = have.map(|(_, _, key)| *key).collect();
             let alone = self.alone.get(page).map_or(0, |alone| alone.intersection(&have).count());
             // Each that asked for it may have it by itself, and have lost the slot before anybody copied it.
             let alone = self.times.get(page).map_or(0, |times| times.saturating_sub(1)).max(alone);
@@ -271,6 +284,21 @@ impl Once {
             self.fetched.remove(page);
             if opener.is_some_and(|node| !have.contains(&node.key())) {
                 self.alone.entry(*page).or_default().extend(have);
+                if self.times.contains_key(page) {
+                    self.stray.insert(*page);
+                }
+            }
+        }
+    }
+
+    /// Notes when copies come of what was fetched by one who lost the slot before it was copied.
+    fn note_copies(&mut self, view: &View<'_, Machine>) {
+        let Some(machine) = view.machine(view.actor) else { return };
+        for page in &self.stray {
+            if store::is_done(machine.disk, page) {
+                self.came.entry((*page, view.actor)).or_insert(view.now);
+            } else {
+                self.came.remove(&(*page, view.actor));
             }
         }
     }
@@ -280,6 +308,9 @@ impl Once {
         let by = actor(view);
         let before = self.fetched.insert(id, by);
         *self.times.entry(id).or_default() += 1;
+        if self.stray.remove(&id) {
+            self.came.retain(|(page, _), _| *page != id);
+        }
         if self.strict && before.is_some() {
             return Err(Broken::new(format!("{url} is fetched again"), [view.actor]));
         }
@@ -304,6 +335,7 @@ impl Check<Machine> for Once {
     }
 
     fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
+        self.note_copies(view);
         for event in view.events {
             match event {
                 Happened::Forced(slot) => _ = self.forced.insert(*slot),
