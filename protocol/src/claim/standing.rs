@@ -89,11 +89,19 @@ impl<K: Keys> State<K> {
     }
 
     /// True when, after [`Input::Leave`](super::Input::Leave), nothing is left that somebody who stays could take: who keeps no
-    /// copy yet is given one first.
+    /// copy yet is given one first, and of a slot whose holder is gone the last copy does not go before somebody holds it.
     pub fn left(&self) -> bool {
         let stays = |view: &View| view.members().any(|(peer, _)| *peer != self.me && view.stays(peer));
-        let others = self.view.as_ref().is_some_and(|view| stays(view));
-        let free = |slot: &Slot| !(self.is_moving(*slot) || others && self.holds(*slot));
+        let others = self.view.as_ref().filter(|view| stays(view));
+        let is_last = |slot: &Slot, view: &View| {
+            let known = self.places.get(slot).and_then(|place| place.record.known());
+            known.is_some_and(|mint| {
+                let set = &mint.claim.set;
+                set.contains(&self.me) && set.iter().all(|peer| *peer == self.me || !view.stays(peer))
+            })
+        };
+        let bound = |slot: &Slot| others.is_some_and(|view| self.holds(*slot) || is_last(slot, view));
+        let free = |slot: &Slot| !(self.is_moving(*slot) || bound(slot));
         self.leaving.is_some() && self.writing.is_empty() && self.places.keys().all(free)
     }
 

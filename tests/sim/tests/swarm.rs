@@ -101,6 +101,14 @@ fn what_comes_to_the_copies_while_a_slot_changes_hands_may_be_fetched_again() {
 }
 
 #[test]
+fn the_last_copy_of_a_slot_whose_holder_has_left_does_not_leave() {
+    // Who left had handed over all that it held, and took the only copy along of a slot that nobody held any more.
+    let options = Options { state: Some("catching up".to_owned()), ..Options::default() };
+    let violation = run(&Swarm::Stormy, 9_900_127, &options).violation;
+    assert!(violation.is_none(), "{}", violation.expect("one"));
+}
+
+#[test]
 fn contracts_under_faults_lose_nothing() {
     if let Some(violation) = first_failure(Swarm::Bidding { stormy: true }, 100..106) {
         panic!("{violation}");
