@@ -95,9 +95,8 @@ impl<K: Keys> State<K> {
         let others = self.view.as_ref().filter(|view| stays(view));
         let is_last = |slot: &Slot, view: &View| {
             let known = self.places.get(slot).and_then(|place| place.record.known());
-            known.is_some_and(|mint| {
-                let set = &mint.claim.set;
-                set.contains(&self.me) && set.iter().all(|peer| *peer == self.me || !view.stays(peer))
+            known.map(|mint| &mint.claim).is_some_and(|claim| {
+                claim.keeps(&self.me) && claim.set.iter().all(|peer| *peer == self.me || !view.stays(peer))
             })
         };
         let bound = |slot: &Slot| others.is_some_and(|view| self.holds(*slot) || is_last(slot, view));

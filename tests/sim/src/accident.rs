@@ -35,7 +35,8 @@ impl<S: Scenario> World<'_, S> {
             return Ok(());
         }
         let happened = match kind {
-            FaultKind::ClogLink | FaultKind::Break => self.strike_link(place),
+            FaultKind::ClogLink => self.clog_link(place),
+            FaultKind::Break => self.break_stream(place),
             FaultKind::Partition | FaultKind::OneWay | FaultKind::Partial => self.strike_network(place),
             FaultKind::Kill
             | FaultKind::PowerLoss
@@ -143,10 +144,7 @@ impl<S: Scenario> World<'_, S> {
         self.is_aimed(place) || (away < most && all - away > 1)
     }
 
-    fn strike_link(&mut self, place: usize) -> bool {
-        if self.plan[place].kind == FaultKind::Break {
-            return self.break_stream(place);
-        }
+    fn clog_link(&mut self, place: usize) -> bool {
         let (aimed, _) = self.aimed(place);
         let Some(&node) = aimed.first() else { return false };
         let Some(&other) = aimed.get(1) else { return false };

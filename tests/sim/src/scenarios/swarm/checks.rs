@@ -226,8 +226,8 @@ fn actor(view: &View<'_, Machine>) -> Process {
     (view.actor, view.machine(view.actor).map_or(0, |machine| machine.incarnation))
 }
 
-/// How long a slot is on its way from one holder to the next at most. What comes to the copies meanwhile from who held it before is not
-/// what was handed over.
+/// How long a slot may be on its way from one holder to the next: a guess on the safe side. What comes to the copies meanwhile from
+/// who held it before is not what was handed over.
 const HANDS_OVER: Duration = Duration::from_secs(30);
 
 /// Nothing is fetched twice where nothing goes wrong. Where it does, only what was in flight, or not copied yet, when
