@@ -95,6 +95,8 @@ pub enum ToDriver {
     Ask(Box<dyn FnOnce(&Mind) + Send>),
     /// Leave the swarm in good order: answers when goodbye was said.
     Leave(Sender<()>),
+    /// After that: say it now.
+    Hurry,
     /// No more work: answers when nothing is in flight.
     Drain(Sender<()>),
     /// Answer when this turn is over: what is to be hidden and who is there have been looked at then.
@@ -298,6 +300,7 @@ impl Driver {
                 self.leaving.push(reply);
                 self.mind.handle(now, peer::Input::Leave, outbox);
             }
+            ToDriver::Hurry => self.mind.handle(now, peer::Input::Hurry, outbox),
             ToDriver::Drain(reply) => self.draining.push(reply),
             ToDriver::Turn(reply) => self.turning.push(reply),
             ToDriver::Stop => return std::ops::ControlFlow::Break(()),

@@ -45,7 +45,9 @@ const DRAIN: Duration = Duration::from_secs(3);
 /// What is excluded is known after the driver's first turn at last: nobody is answered before.
 const FIRST_TURN: Duration = Duration::from_secs(60);
 /// How long it may take to hand over what is held here.
-const LEAVE: Duration = Duration::from_secs(6);
+const LEAVE: Duration = Duration::from_secs(5);
+/// How long it may take to say goodbye then.
+const GOODBYE: Duration = Duration::from_secs(1);
 /// Exit code when a bug ends a thread that the peer cannot do without.
 const BROKEN: i32 = 101;
 /// How often free disk space is looked at.
@@ -465,10 +467,19 @@ async fn answer_searches(
 async fn leave(driver: &Sender<ToDriver>) {
     let (reply, left) = bounded(1);
     let _ = driver.send(ToDriver::Leave(reply));
-    let left = tokio::task::spawn_blocking(move || left.recv_timeout(LEAVE).is_ok()).await;
-    match left {
-        Ok(true) => tracing::info!("what was held here is handed over"),
-        _ => tracing::warn!("not all could be done in time; the others take over what is left in a while"),
+    let hurried = driver.clone();
+    let said = tokio::task::spawn_blocking(move || {
+        left.recv_timeout(LEAVE).or_else(|_| {
+            tracing::warn!("not all could be done in time; the others take over what is left in a while");
+            let _ = hurried.send(ToDriver::Hurry);
+            left.recv_timeout(GOODBYE)
+        })
+    });
+    match said.await {
+        Ok(Ok(())) => tracing::info!("goodbye is said"),
+        _ => tracing::warn!(
+            "no other peer has heard that this one goes: they find out that it does not answer"
+        ),
     }
 }
 

@@ -171,7 +171,7 @@ fn main() {
     let leaver = *swarm.peers.keys().next().expect("three");
     swarm.feed(leaver, Input::Leave(BTreeSet::new()));
     swarm.run(Duration::from_secs(2), &[]);
-    assert!(swarm.peers[&leaver].state.left(), "all is handed over");
+    assert!(swarm.peers[&leaver].state.left(&mut None), "all is handed over");
     // It has said goodbye; nobody comes in its place.
     swarm.peers.remove(&leaver);
     swarm.show(&[]);

@@ -57,6 +57,8 @@ pub enum Input {
     Refound,
     /// Leave in order.
     Leave,
+    /// After [`Input::Leave`]: say goodbye now. What is not handed over the others take as from one that died.
+    Hurry,
     /// Answer to [`Effect::Persist`].
     Persisted(Ticket),
     /// Answer to [`Effect::Persist`]: it failed and changed nothing.

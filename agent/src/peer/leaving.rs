@@ -44,14 +44,20 @@ impl<K: Keys + Clone> Peer<K> {
         self.tell_claims(claim::Input::Leave(first));
     }
 
+    /// Goes whatever is left to be done: it has no more time. Who heard a goodbye counts it no more, and can go on without it;
+    /// who only finds that it does not answer may wait for it.
+    pub(super) fn hurry(&mut self) {
+        self.hurries = self.leaving.is_some();
+    }
+
     /// Says goodbye when nothing is waited for.
     pub(super) fn leave_step(&mut self) {
         if self.leaving.is_none_or(|waits| waits == WaitsFor::Goodbye) {
             return;
         }
         match self.must_wait() {
-            Some(waits) => self.leaving = Some(waits),
-            None => {
+            Some(waits) if !self.hurries => self.leaving = Some(waits),
+            _ => {
                 self.leaving = Some(WaitsFor::Goodbye);
                 self.tell_view(view::Input::Leave);
             }
@@ -66,7 +72,7 @@ impl<K: Keys + Clone> Peer<K> {
     /// Who leaves has given all its slots away, its links are with those that hold theirs, and the others can go on without it.
     fn must_wait(&mut self) -> Option<WaitsFor> {
         let alone = self.is_alone();
-        if !self.crawl.rights().claims.left() {
+        if !self.crawl.rights().claims.left(&mut self.stuck) {
             return Some(WaitsFor::Slots);
         }
         let behind = if alone { 0 } else { self.links.behind() };

@@ -145,6 +145,10 @@ pub struct Peer<K> {
     description: view::Description,
     /// What is waited for, by who leaves.
     leaving: Option<WaitsFor>,
+    /// It goes without waiting.
+    hurries: bool,
+    /// A slot for which it could not go when it looked last.
+    stuck: Option<Slot>,
     /// The activity of all crawls when it said last, before that, how they stand here.
     last_word: Option<u64>,
     now: Instant,
@@ -236,6 +240,8 @@ impl<K: Keys + Clone> Peer<K> {
             links_received: 0,
             commits: VecDeque::new(),
             leaving: None,
+            hurries: false,
+            stuck: None,
             last_word: None,
             now,
             outbox: Vec::new(),
@@ -261,6 +267,7 @@ impl<K: Keys + Clone> Peer<K> {
             }
             Input::Refound => self.tell_view(view::Input::Refound),
             Input::Leave => self.leave(),
+            Input::Hurry => self.hurry(),
             Input::Persisted(ticket) => self.persisted(ticket, true),
             Input::NotPersisted(ticket) => self.persisted(ticket, false),
             Input::Applied(ticket, seq, gained, untried) => self.applied(ticket, seq, gained, untried),

@@ -26,7 +26,8 @@ impl Driver {
             }
             // A peer that has only just come is told of the swarm within seconds.
             let before = self.seen.as_deref();
-            if let Some(why) = cut_off(view).filter(|_| before.is_some_and(View::primary)) {
+            let goes_on = self.leaving.is_empty() && before.is_some_and(View::primary);
+            if let Some(why) = cut_off(view).filter(|_| goes_on) {
                 tracing::warn!("{why}");
             } else if view.primary() && before.and_then(cut_off).is_some() {
                 tracing::info!("it sees most of the swarm");

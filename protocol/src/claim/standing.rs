@@ -90,7 +90,8 @@ impl<K: Keys> State<K> {
 
     /// True when, after [`Input::Leave`](super::Input::Leave), nothing is left that somebody who stays could take: who keeps no
     /// copy yet is given one first, and of a slot whose holder is gone the last copy does not go before somebody holds it.
-    pub fn left(&self) -> bool {
+    /// `stuck`: the slot for which it was not true the last time, which is looked at first, of many that are done.
+    pub fn left(&self, stuck: &mut Option<Slot>) -> bool {
         let stays = |view: &View| view.members().any(|(peer, _)| *peer != self.me && view.stays(peer));
         let others = self.view.as_ref().filter(|view| stays(view));
         let is_last = |slot: &Slot, view: &View| {
@@ -100,8 +101,12 @@ impl<K: Keys> State<K> {
             })
         };
         let bound = |slot: &Slot| others.is_some_and(|view| self.holds(*slot) || is_last(slot, view));
-        let free = |slot: &Slot| !(self.is_moving(*slot) || bound(slot));
-        self.leaving.is_some() && self.writing.is_empty() && self.places.keys().all(free)
+        let keeps = |slot: &Slot| self.is_moving(*slot) || bound(slot);
+        if self.leaving.is_none() || !self.writing.is_empty() {
+            return false;
+        }
+        *stuck = stuck.filter(keeps).or_else(|| self.places.keys().copied().find(keeps));
+        stuck.is_none()
     }
 
     /// How often this peer took over by force.

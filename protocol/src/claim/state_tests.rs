@@ -399,7 +399,7 @@ fn who_leaves_gives_away_first_what_has_content() {
     swarm.lost.clear();
     swarm.feed(leaver, Input::Leave(first.clone()));
     swarm.run(Duration::from_secs(10));
-    assert!(swarm.peers[&leaver].left());
+    assert!(swarm.peers[&leaver].left(&mut None));
     let lost: Vec<Slot> =
         swarm.lost.iter().filter(|(peer, _)| *peer == leaver).map(|(_, slot)| *slot).collect();
     assert!(held.len() > 300 && lost.len() == held.len(), "{} of {}", lost.len(), held.len());

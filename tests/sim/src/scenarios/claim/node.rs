@@ -370,6 +370,6 @@ impl Node for Peer {
     }
 
     fn left(&self) -> bool {
-        !self.ready || self.claims.left()
+        !self.ready || self.claims.left(&mut None)
     }
 }

@@ -28,6 +28,11 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+/// Until a view has settled without the one that leaves, and those who stay have copies.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(240);
+/// Of that, what is left for a goodbye.
+const GOODBYE: Duration = Duration::from_secs(5);
+
 /// What others can see.
 pub enum Happened {
     /// A request is sent.
@@ -221,9 +226,8 @@ impl Scenario for Swarm {
         }
     }
 
-    /// Until a view has settled without the one that leaves, and those who stay have copies.
     fn leave_patience(&self) -> Duration {
-        Duration::from_secs(240)
+        LEAVE_PATIENCE
     }
 
     fn boot(&self, start: &Start) -> Boot {
@@ -238,6 +242,7 @@ impl Scenario for Swarm {
                 web::SMALL
             },
             begins: Duration::ZERO,
+            leaves_within: LEAVE_PATIENCE - GOODBYE,
             max_pages: (*self == Swarm::Limited).then_some(LIMIT),
             hostile: match self {
                 // Not the first: all the others follow its exclusions.

@@ -49,6 +49,8 @@ pub struct Boot {
     pub web: Web,
     /// How long after its first start the founder begins the crawl.
     pub begins: Duration,
+    /// How long it tries to leave in order, before it says goodbye as it is.
+    pub leaves_within: Duration,
     /// Pages that the crawl wants, at most.
     pub max_pages: Option<u64>,
     /// What it does to the others.
@@ -74,6 +76,7 @@ enum Later {
     Send(Permit),
     Answer(PermitId, String),
     End,
+    Hurry,
     Exclude,
     /// It calls and bids, whatever it has.
     Flood,
@@ -102,6 +105,7 @@ pub struct Machine {
     earlier: bool,
     /// It was told to leave, and founded a swarm that nobody has joined: with it there would be none.
     leaves_later: bool,
+    leaves_within: Duration,
     /// It has said goodbye.
     left: bool,
     /// And that has been sent.
@@ -365,6 +369,7 @@ impl Node for Machine {
             key_written: kept.is_some(),
             earlier: kept.is_some(),
             leaves_later: false,
+            leaves_within: boot.leaves_within,
             left: false,
             ended: false,
             stopped: false,
@@ -429,6 +434,7 @@ impl Node for Machine {
                 Later::Send(permit) => self.fetch(ctx, permit),
                 Later::Answer(id, url) => self.answer(ctx, id, &url),
                 Later::End => self.ended = true,
+                Later::Hurry => self.tell(ctx, Input::Hurry),
                 Later::Exclude => self.exclude(ctx),
                 Later::Flood => self.flood(ctx),
             }
@@ -498,6 +504,7 @@ impl Node for Machine {
         self.leaves_later = self.me == NodeId(0) && self.peer.view().members().count() == 1;
         if !self.leaves_later {
             self.tell(ctx, Input::Leave);
+            self.at(ctx.now() + self.leaves_within, Later::Hurry);
         }
     }
 

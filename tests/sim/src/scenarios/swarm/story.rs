@@ -27,6 +27,8 @@ pub enum Story {
     Join,
     /// One of five leaves in order.
     Leave,
+    /// One of five says goodbye with all that it holds: it has no time.
+    LeaveAtOnce,
     /// One of five stops for a minute: what it held.
     HolderCrash,
     /// The same: what it only had copies of.
@@ -63,9 +65,10 @@ pub enum Story {
 
 impl Story {
     /// All of them.
-    pub const ALL: [Story; 18] = [
+    pub const ALL: [Story; 19] = [
         Story::Join,
         Story::Leave,
+        Story::LeaveAtOnce,
         Story::HolderCrash,
         Story::ReplicaCrash,
         Story::TwoOfThree,
@@ -104,7 +107,7 @@ impl Story {
             |cut: u32, all: u32| Aim::Sides((0..cut).map(NodeId).collect(), (cut..all).map(NodeId).collect());
         Some(match self {
             Story::Join => (FaultKind::Join, Duration::ZERO, Aim::Drawn(0)),
-            Story::Leave => (FaultKind::Leave, Duration::ZERO, these(1..2)),
+            Story::Leave | Story::LeaveAtOnce => (FaultKind::Leave, Duration::ZERO, these(1..2)),
             Story::HolderCrash | Story::ReplicaCrash => (FaultKind::Kill, AWAY, these(1..2)),
             Story::TwoOfThree => (FaultKind::MassStop, AWAY, these(1..3)),
             Story::ThreeAndTwo => (FaultKind::Partition, AWAY, sides(3, 5)),
@@ -143,7 +146,7 @@ impl Story {
     /// Of which slots the pauses are measured.
     fn measures(self) -> Slots {
         match self {
-            Story::HolderCrash => Slots::HeldBy(NodeId(1)),
+            Story::HolderCrash | Story::LeaveAtOnce => Slots::HeldBy(NodeId(1)),
             Story::ReplicaCrash => Slots::CopiedBy(NodeId(1)),
             _ => Slots::All,
         }
@@ -157,6 +160,7 @@ impl Scenario for Story {
         match self {
             Story::Join => "story-join",
             Story::Leave => "story-leave",
+            Story::LeaveAtOnce => "story-leave-at-once",
             Story::HolderCrash => "story-holder-crash",
             Story::ReplicaCrash => "story-replica-crash",
             Story::TwoOfThree => "story-two-of-three",
@@ -180,6 +184,7 @@ impl Scenario for Story {
         match self {
             Story::Join => "a machine joins four that crawl",
             Story::Leave => "one of five leaves in order",
+            Story::LeaveAtOnce => "one of five says goodbye with all that it holds; measured of these slots",
             Story::HolderCrash => "one of five stops for a minute; measured of the slots that it held",
             Story::ReplicaCrash => "the same, measured of the slots that it had copies of",
             Story::TwoOfThree => "two of three stop for a minute",
@@ -217,11 +222,15 @@ impl Scenario for Story {
     }
 
     fn leave_patience(&self) -> Duration {
-        Duration::from_secs(240)
+        Swarm::Stormy.leave_patience()
     }
 
     fn boot(&self, start: &Start) -> node::Boot {
-        node::Boot { begins: BEGINS, ..Swarm::Stormy.boot(start) }
+        let boot = node::Boot { begins: BEGINS, ..Swarm::Stormy.boot(start) };
+        match self {
+            Story::LeaveAtOnce => node::Boot { leaves_within: Duration::from_millis(10), ..boot },
+            _ => boot,
+        }
     }
 
     fn checks(&self) -> Vec<Box<dyn Check<node::Machine>>> {
