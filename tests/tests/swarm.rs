@@ -6,6 +6,7 @@ use anthill_tests::peer::Peer;
 use anthill_web::WebSettings;
 use anthill_web::truth::Difference;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest wait for what a swarm does in a minute on a machine that does nothing else.
@@ -13,6 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(500);
 const HOST_DELAY: Duration = Duration::from_millis(100);
+
+/// One swarm at a time: several keep each other from renewing their leases in time, and what is fetched then is fetched again.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn until(what: &str, holds: impl FnMut() -> bool) {
     until_or_tell(what, holds, String::new);
@@ -79,6 +86,18 @@ fn statuses(peers: &[Peer]) -> String {
     peers.iter().map(told).collect()
 }
 
+/// When each robots.txt that was asked for several times was, and how it was answered.
+fn robots_asked_again(local: &LocalWeb) -> String {
+    let mut asked: BTreeMap<String, Vec<_>> = BTreeMap::new();
+    for entry in local.log().into_iter().filter(|entry| entry.path == "/robots.txt") {
+        let told =
+            (entry.received_unix_us, entry.finished_us - entry.received_us, entry.status, entry.complete);
+        asked.entry(entry.host).or_default().push(told);
+    }
+    asked.retain(|_, times| times.len() > 1);
+    format!("robots.txt (asked at, answered after us, status, complete): {asked:#?}\n")
+}
+
 /// Why a crawl departs from what is expected.
 fn explained(peer: &Peer, difference: &Difference) -> String {
     let urls = difference.missing.iter().chain(&difference.unexpected);
@@ -110,6 +129,7 @@ fn same(peers: &[Peer]) -> Option<u64> {
 
 #[test]
 fn where_each_page_is_kept_once_who_comes_and_who_leaves_take_pages_along() {
+    let _alone = alone();
     let local = LocalWeb::start(WebSettings { pages_per_host: 6, ..WebSettings::polite(20, 4) }).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let (seeds, mut common) = arguments_of(&local);
@@ -145,6 +165,7 @@ fn where_each_page_is_kept_once_who_comes_and_who_leaves_take_pages_along() {
 
 #[test]
 fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
+    let _alone = alone();
     let local = LocalWeb::start(WebSettings { pages_per_host: 6, ..WebSettings::polite(20, 4) }).unwrap();
     let dir = tempfile::tempdir().unwrap();
     // The seeds are asked for when all are there.
@@ -177,7 +198,7 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let twice: Vec<_> = times.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
     let violations = local.violations(HOST_DELAY, Duration::ZERO, |_| {});
-    assert!(violations.is_empty(), "{violations:#?}\n{}", statuses(&peers));
+    assert!(violations.is_empty(), "{violations:#?}\n{}{}", robots_asked_again(&local), statuses(&peers));
 
     let swarm = peers[2].get("/api/v1/status?swarm=true").unwrap();
     assert_eq!(swarm["peers_reporting"], 3, "{swarm}");
@@ -216,6 +237,7 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
 
 #[test]
 fn a_swarm_that_lost_its_founder_too_soon_says_so_and_goes_on_when_its_operator_says_that_it_is_all() {
+    let _alone = alone();
     let local = LocalWeb::start(WebSettings::polite(6, 5)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let (_, common) = arguments_of(&local);
