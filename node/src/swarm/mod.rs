@@ -6,6 +6,7 @@ mod network;
 mod plan;
 mod signer;
 mod start;
+mod told;
 
 pub use address::{direct, multiaddrs};
 pub use inquiry::{Inquiries, Question, Said};

@@ -1,6 +1,7 @@
 //! Who answers for which slot: what claims and the view say of who keeps what, and what keepers say of how whole their copies are.
 
 use super::network::Network;
+use super::told::Told;
 use crate::driver::Mind;
 use crate::search;
 use crate::shared::Shared;
@@ -8,7 +9,6 @@ use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::plan::message::MAX_MANIFESTS;
 use anthill_protocol::plan::{Manifest, Message, Table, keepers_of};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,9 +18,6 @@ const GATHER: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// How often others are told how whole copies are that changed: it decides what a query says of coverage, not what it finds.
 const TELL_EVERY: Duration = Duration::from_secs(5);
-/// How often a part of what was told is told again, and how many parts there are: what was lost with a connection is made up for within
-/// five minutes, for some kilobytes a second where every slot has documents.
-const AGAIN: (Duration, u16) = (Duration::from_secs(60), 5);
 
 /// Keeps the table of who answers for what.
 pub struct Planner {
@@ -35,11 +32,8 @@ pub struct Planner {
     seen: (u64, usize),
     /// When it was asked last whether they are others.
     asked: Instant,
-    /// What others were told of copies here.
-    told: BTreeMap<Slot, Manifest>,
+    told: Told,
     tell_at: Option<Instant>,
-    /// When a part is told again, and which.
-    again: (Instant, u16),
 }
 
 impl Planner {
@@ -54,9 +48,8 @@ impl Planner {
             looked: None,
             seen: (0, 0),
             asked: Instant::now(),
-            told: BTreeMap::new(),
+            told: Told::new(Instant::now()),
             tell_at: None,
-            again: (Instant::now() + AGAIN.0, 0),
         }
     }
 
@@ -67,7 +60,7 @@ impl Planner {
 
     /// Somebody has come who was told nothing.
     pub fn tell_all(&mut self) {
-        self.told.clear();
+        self.told.forget();
         self.tell_at = None;
     }
 
@@ -88,19 +81,11 @@ impl Planner {
             && self.tell_at.is_none_or(|at| at <= now)
         {
             self.tell_at = Some(now + TELL_EVERY);
-            self.tell_a_part_again(now);
+            self.told.forget_a_part(now);
             let news = self.news(mind);
             if !news.is_empty() {
                 network.tell_manifests(&Message::Manifests(news));
             }
-        }
-    }
-
-    fn tell_a_part_again(&mut self, now: Instant) {
-        let (at, part) = self.again;
-        if at <= now {
-            self.told.retain(|slot, _| slot.number() % AGAIN.1 != part);
-            self.again = (now + AGAIN.0, (part + 1) % AGAIN.1);
         }
     }
 
@@ -147,8 +132,7 @@ impl Planner {
         let mut news = Vec::new();
         for slot in self.shared.slots_with_documents() {
             let Some(manifest) = self.own(mind, slot) else { continue };
-            if self.told.get(&slot) != Some(&manifest) {
-                self.told.insert(slot, manifest);
+            if self.told.is_news(slot, manifest) {
                 news.push((slot, manifest));
             }
             if news.len() == MAX_MANIFESTS {
