@@ -407,6 +407,41 @@ fn who_leaves_gives_away_first_what_has_content() {
     assert!(first.is_subset(&early));
 }
 
+#[test]
+fn who_keeps_the_last_copy_of_what_nobody_holds_leaves_when_somebody_holds_it() {
+    let slots = Slot::all().step_by(256);
+    let config = Config { slots: slots.collect(), replicas: 2, ..Config::default() };
+    let mut swarm = Swarm::with(config.clone(), &[3]);
+    swarm.run(Duration::from_secs(120));
+    let [stays, leaver, gone] = swarm.groups[0][..] else { panic!("three") };
+    let set = |slot: Slot| swarm.peers[&leaver].claim(slot).map(|(mint, _)| mint.claim.set.clone());
+    let is_last = |slot: &Slot| set(*slot).is_some_and(|set| set.contains(&leaver) && set.contains(&gone));
+    let held = |swarm: &Swarm, by: &PeerKey, slot: Slot| swarm.peers[by].holds(slot);
+    let orphaned = config.slots.iter().copied().filter(is_last);
+    let orphaned: Vec<Slot> = orphaned.filter(|slot| held(&swarm, &gone, *slot)).collect();
+    assert!(orphaned.len() > 4, "{}", orphaned.len());
+    let view = swarm.peers[&stays].view.clone().expect("a view");
+    let seen = |(peer, seen): (&PeerKey, &Seen)| {
+        let record = Arc::new(MemberRecord { leaving: *peer == leaver, ..MemberRecord::clone(&seen.record) });
+        (*peer, Seen { record, status: if *peer == gone { Status::Down } else { Status::Alive } })
+    };
+    let after = Arc::new(View::of(view.members().map(seen).collect(), true, true));
+    swarm.peers.remove(&gone);
+    [stays, leaver].iter().for_each(|peer| swarm.feed(*peer, Input::View(Arc::clone(&after))));
+    swarm.feed(leaver, Input::Leave(BTreeSet::new()));
+    // Who stays has no copy, and waits twice as long before it takes by force.
+    let end = swarm.now + config.t_force * 2 + config.stagger * 4 + config.retry_most * 3 / 2;
+    while !swarm.peers[&leaver].left(&mut None) {
+        assert!(
+            swarm.now < end,
+            "held: {}",
+            orphaned.iter().filter(|slot| held(&swarm, &stays, **slot)).count()
+        );
+        swarm.run(Duration::from_secs(1));
+    }
+    assert!(orphaned.iter().all(|slot| held(&swarm, &stays, *slot)), "nothing is left without a holder");
+}
+
 /// A settled swarm of six in which a slot was lent: the slot, its owners, and a contractor that is none of them.
 fn lent() -> (Swarm, Slot, Vec<PeerKey>, PeerKey) {
     let slots: Vec<Slot> = Slot::all().step_by(1_024).collect();

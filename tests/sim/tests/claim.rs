@@ -1,7 +1,7 @@
 //! Who may fetch: safety for many seeds, planted bugs that are found, and what was found once.
 
 use anthill_sim::scenarios::claim::{Claims, Variant};
-use anthill_sim::{Options, Violation, run};
+use anthill_sim::{FaultKind, Options, Violation, run};
 
 fn first_failure(variant: Variant, seeds: std::ops::Range<u64>) -> Option<Box<Violation>> {
     seeds.into_iter().find_map(|seed| run(&Claims(variant), seed, &Options::default()).violation)
@@ -133,4 +133,15 @@ fn a_lease_counted_from_the_answer_is_found() {
 #[test]
 fn a_change_that_does_not_ask_the_old_set_is_found() {
     safety_fails(Variant::ForgetsOldSet, 0..30);
+}
+
+#[test]
+fn streams_break_of_a_machine_in_the_state_that_is_wanted_though_it_seldom_has_one_then() {
+    // Who has yet to name itself has a stream only if others know it, as when its disk was lost.
+    let options = Options { state: Some("naming".to_owned()), ..Options::default() };
+    let broken = |seed| {
+        let faults = run(&Claims(Variant::Right), seed, &options).metrics.faults;
+        faults.get(&FaultKind::Break).and_then(|of| of.get("naming")).copied()
+    };
+    assert!((0..60).filter_map(broken).sum::<u64>() > 0);
 }
