@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(500);
 const HOST_DELAY: Duration = Duration::from_millis(100);
 
-/// One swarm at a time: several keep each other from renewing their leases in time, and what is fetched then is fetched again.
+/// One swarm at a time: several are so busy that what takes seconds takes longer than it may.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -41,7 +41,7 @@ fn the_slots_of_a_holder_that_stops_are_held_again_soon_and_those_it_has_copies_
 }
 
 #[test]
-fn who_says_goodbye_with_all_that_it_holds_costs_no_more_than_who_dies() {
+fn the_slots_of_one_that_says_goodbye_with_all_that_it_holds_are_held_again_soon() {
     let sum = told(Story::LeaveAtOnce, 0..4);
     assert!((1..25_000).contains(&most(&sum, "pause_longest_ms")), "{sum:?}");
     assert_eq!((most(&sum, "pages_again"), most(&sum, "slots_forced")), (0, 0));
