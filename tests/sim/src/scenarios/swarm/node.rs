@@ -99,6 +99,8 @@ pub struct Machine {
     permits: BTreeMap<PermitId, Permit>,
     count: u64,
     look_at: Instant,
+    /// How many machines were tried while it was alone.
+    tried: usize,
     begun: bool,
     key_written: bool,
     /// There was an earlier process.
@@ -266,12 +268,21 @@ impl Machine {
         ctx.send(to, message.kind(), [self.key().0.as_slice(), &message.encode()].concat());
     }
 
-    /// Machines are tried at which somebody may be.
+    /// Machines are tried at which somebody may be; who is left alone tries all that it has met too, as the network's book of
+    /// addresses would.
     fn look(&mut self, ctx: &mut Ctx<'_, Happened>) {
-        let knows = self.peer.view().members().count() > 1;
-        self.look_at = ctx.now() + if knows { LOOKING * 12 } else { LOOKING };
-        for _ in 0..self.others.min(if knows { 1 } else { 3 }) {
-            let to = NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0));
+        let view = self.peer.view();
+        let knows = view.members().count() > 1;
+        let is_alone = knows && view.members().filter(|(peer, _)| view.is_live(peer)).count() == 1;
+        self.look_at = ctx.now() + if knows && !is_alone { LOOKING * 12 } else { LOOKING };
+        let met: BTreeSet<NodeId> = self.open.values().copied().chain((0..self.others).map(NodeId)).collect();
+        for _ in 0..self.others.min(if knows && !is_alone { 1 } else { 3 }) {
+            let to = if is_alone {
+                self.tried += 1;
+                met.iter().nth(self.tried % met.len()).copied().unwrap_or(self.me)
+            } else {
+                NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0))
+            };
             if to != self.me {
                 ctx.send(to, "hello", self.key().0.to_vec());
             }
@@ -365,6 +376,7 @@ impl Node for Machine {
             permits: BTreeMap::new(),
             count: 0,
             look_at: now,
+            tried: 0,
             begun: false,
             key_written: kept.is_some(),
             earlier: kept.is_some(),
