@@ -1,6 +1,5 @@
 //! The index as a folder: made, opened, checked.
 
-use crate::analysis::stream::{self, Analyzer};
 use crate::error::{Error, guarded};
 use crate::gauge::Gauge;
 use crate::schema::{self, Fields};
@@ -8,6 +7,7 @@ use crate::scope::Scopes;
 use crate::searcher::Searcher;
 use crate::settings::{Ranking, Settings, Verify};
 use crate::snapshot::Snapshot;
+use crate::stream::{self, Analyzer};
 use crate::writer::Writer;
 use serde::Serialize;
 use std::path::Path;

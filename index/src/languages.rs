@@ -1,6 +1,6 @@
 //! In which languages a query is analysed: those asked for, and those of the collection.
 
-use crate::analysis::Language;
+use anthill_words::Language;
 use std::collections::BTreeMap;
 
 /// Languages in which a query is analysed at most; each may add a list for every word.

@@ -1,11 +1,11 @@
 //! What the index knows of one word.
 
-use crate::analysis::stem::Language;
 use crate::error::{Error, guarded};
 use crate::plan::{forms, tokens};
 use crate::results::SearchOptions;
 use crate::searcher::Searcher;
 use crate::slots::Slots;
+use anthill_words::Language;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

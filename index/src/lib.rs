@@ -14,7 +14,6 @@
 //! # Ok::<(), anthill_index::Error>(())
 //! ```
 
-mod analysis;
 mod best;
 mod cursor;
 mod document;
@@ -38,12 +37,13 @@ mod slots;
 mod snapshot;
 mod snippet;
 mod stats;
+mod stream;
 mod terms;
 mod top;
 mod window;
 mod writer;
 
-pub use analysis::{Language, MAX_TOKEN_BYTES};
+pub use anthill_words::{Language, MAX_TOKEN_BYTES};
 pub use document::Document;
 pub use error::Error;
 pub use group::{Group, Likeness, group};

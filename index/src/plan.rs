@@ -1,9 +1,8 @@
 //! From a query to the lists of the index: words in all their forms, what must and must not be.
 
-use crate::analysis::split::Splitter;
-use crate::analysis::{self, Language};
 use crate::query::{Atom, Occur, Query};
 use crate::schema::Fields;
+use anthill_words::{Language, Splitter};
 use std::collections::BTreeMap;
 use tantivy::query::{
     AllQuery, BooleanQuery, ConstScoreQuery, Occur as Tantivy, PhraseQuery, Query as TantivyQuery, TermQuery,
@@ -257,7 +256,7 @@ pub(crate) fn tokens(text: &str, limit: usize) -> Vec<(String, bool)> {
 }
 
 /// A word and its stems, no two alike.
-pub(crate) fn forms(token: &str, stemmable: bool, languages: &[analysis::Language]) -> Vec<String> {
+pub(crate) fn forms(token: &str, stemmable: bool, languages: &[Language]) -> Vec<String> {
     let mut forms = vec![token.to_owned()];
     if stemmable {
         for language in languages {

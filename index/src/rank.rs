@@ -1,6 +1,5 @@
 //! Rankings of a test collection, for whoever wants to measure the search: a TREC run.
 
-use crate::analysis::Language;
 use crate::document::Document;
 use crate::error::Error;
 use crate::index::Index;
@@ -8,6 +7,7 @@ use crate::query::Query;
 use crate::results::SearchOptions;
 use crate::settings::Settings;
 use crate::writer::Writer;
+use anthill_words::Language;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 
 /// A line of a collection that is longer is cut by the limits of [`Document`] anyway.

@@ -1,9 +1,9 @@
 //! What a search is asked for besides its query, and what it gives.
 
-use crate::analysis::Language;
 use crate::settings::Ranking;
 use crate::slots::Slots;
 use crate::stats::Statistics;
+use anthill_words::Language;
 use serde::Serialize;
 use std::sync::Arc;
 

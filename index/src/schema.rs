@@ -5,7 +5,7 @@
 //! `url` repeat words where they weigh more. Words of a URL are not in `all`: `html` or `com` would be in every page.
 //! Document frequencies are those of `all` for every field but `url`.
 
-use crate::analysis::stream;
+use crate::stream;
 use tantivy::schema::{
     BytesOptions, Field, IndexRecordOption, NumericOptions, STORED, Schema, SchemaBuilder, TextFieldIndexing,
     TextOptions,

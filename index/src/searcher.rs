@@ -1,6 +1,5 @@
 //! From a query to hits.
 
-use crate::analysis::{self, Language};
 use crate::best::{Best, Ranked};
 use crate::error::{Error, guarded};
 use crate::group::{Likeness, group};
@@ -20,6 +19,7 @@ use crate::stats::{K1, Provider, Statistics, idf};
 use crate::terms::Terms;
 use crate::top::Sweep;
 use crate::window::Window;
+use anthill_words::Language;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -166,7 +166,7 @@ impl Searcher {
             None => Arc::new(terms.statistics(snapshot, scope.as_ref())?),
         };
         let codes =
-            options.languages.iter().filter_map(|l| Some(pack_code(&analysis::stem::code(l)?))).collect();
+            options.languages.iter().filter_map(|l| Some(pack_code(&anthill_words::code(l)?))).collect();
         let model = Model::new(&plan, &statistics, &ranking, codes);
         plan.prune(|form| terms.is_known(form));
         Ok(Prepared { plan, terms, model, statistics, scope })

@@ -1,9 +1,9 @@
 //! What is searched: the index as of one commit, with the columns at hand.
 
-use crate::analysis::Language;
 use crate::error::Error;
 use crate::languages;
 use crate::schema::{Fields, SEARCHED, column};
+use anthill_words::Language;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tantivy::columnar::{Column, ColumnIndex};

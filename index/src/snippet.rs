@@ -2,12 +2,10 @@
 //!
 //! The text is analysed as it was when it was indexed, in the page's language; what is shown is the text itself.
 
-use crate::analysis::split::Splitter;
-use crate::analysis::stem::{Language, Stems};
-use crate::analysis::{ceil, floor};
 use crate::plan::tokens;
 use crate::query::{Atom, Occur, Query};
 use crate::searcher::Searcher;
+use anthill_words::{Language, Splitter, Stems, ceil, floor};
 use std::ops::Range;
 
 /// Bytes of text in a snippet, before escaping and marks.

@@ -3,14 +3,13 @@
 //! Every score is computed from a [`Statistics`], so that peers that are given the same numbers give a page the same
 //! score, whoever holds it.
 
-use crate::analysis::stem::code;
-use crate::analysis::{Language, MAX_TOKEN_BYTES};
 use crate::languages::{self, MAX_LANGUAGES};
 use crate::plan::MAX_WORDS;
 use crate::query::MAX_QUERY_BYTES;
 use crate::schema::{Fields, SEARCHED};
 use crate::settings::Ranking;
 use crate::writer::MAX_TEXT_BYTES;
+use anthill_words::{Language, MAX_TOKEN_BYTES, code};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tantivy::query::Bm25StatisticsProvider;

@@ -1,13 +1,12 @@
 //! Putting pages in, taking them out, and making it last.
 
-use crate::analysis::split::Splitter;
-use crate::analysis::stem::code;
-use crate::analysis::{Language, floor, stream};
 use crate::document::Document;
 use crate::error::{Error, guarded};
 use crate::index::{Core, payload};
 use crate::schema::{column, pack_code};
 use crate::searcher::Searcher;
+use crate::stream;
+use anthill_words::{Language, Splitter, code, floor};
 use std::sync::Arc;
 use std::time::Duration;
 use tantivy::indexer::IndexWriterOptions;

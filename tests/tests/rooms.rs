@@ -55,7 +55,7 @@ fn rooms(dependencies: &BTreeSet<String>) -> Vec<&str> {
 
 #[test]
 fn pure_rooms_have_no_hands() {
-    for room in ["anthill-protocol", "anthill-crawler", "anthill-agent", "anthill-sim"] {
+    for room in ["anthill-protocol", "anthill-words", "anthill-crawler", "anthill-agent", "anthill-sim"] {
         let reached = dependencies(room);
         let hands: Vec<_> = HANDS.iter().filter(|h| reached.contains(**h)).collect();
         assert!(hands.is_empty(), "{room} reaches {hands:?}");
@@ -66,13 +66,18 @@ fn pure_rooms_have_no_hands() {
 fn doors_open_in_one_direction() {
     let protocol = "anthill-protocol";
     assert_eq!(rooms(&dependencies(protocol)), Vec::<&str>::new());
-    assert_eq!(rooms(&dependencies("anthill-crawler")), [protocol]);
-    assert_eq!(rooms(&dependencies("anthill-agent")), ["anthill-crawler", protocol]);
-    assert_eq!(rooms(&dependencies("anthill-index")), Vec::<&str>::new());
+    let words = "anthill-words";
+    assert_eq!(rooms(&dependencies(words)), Vec::<&str>::new());
+    assert_eq!(rooms(&dependencies("anthill-crawler")), [protocol, words]);
+    assert_eq!(rooms(&dependencies("anthill-agent")), ["anthill-crawler", protocol, words]);
+    assert_eq!(rooms(&dependencies("anthill-index")), [words]);
     assert_eq!(rooms(&dependencies("anthill-web")), Vec::<&str>::new());
-    assert_eq!(rooms(&dependencies("anthill-sim")), ["anthill-agent", "anthill-crawler", protocol]);
+    assert_eq!(rooms(&dependencies("anthill-sim")), ["anthill-agent", "anthill-crawler", protocol, words]);
     let node = dependencies("anthill-node");
-    assert_eq!(rooms(&node), ["anthill-agent", "anthill-crawler", "anthill-dht", "anthill-index", protocol]);
+    assert_eq!(
+        rooms(&node),
+        ["anthill-agent", "anthill-crawler", "anthill-dht", "anthill-index", protocol, words]
+    );
 }
 
 #[test]

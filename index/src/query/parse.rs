@@ -1,9 +1,7 @@
 //! Reading a query: one pass, never an error.
 
 use super::{Atom, Clause, Occur, Query};
-use crate::analysis::floor;
-use crate::analysis::fold::{Class, class};
-use crate::analysis::stem::code;
+use anthill_words::{Class, class, code, floor};
 use unicode_normalization::char::is_combining_mark;
 
 /// Bytes of a query that are read. An abstract of a paper pasted as a query fits.

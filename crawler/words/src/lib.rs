@@ -4,12 +4,13 @@
 //! accents, *then* are reduced to their stem by the page's language: so `mas` and `más` meet, whoever typed which,
 //! in the page or in the query. Scripts that put no space between words give overlapping pairs of characters.
 
-pub(crate) mod fold;
-pub(crate) mod split;
-pub(crate) mod stem;
-pub(crate) mod stream;
+mod fold;
+mod split;
+mod stem;
 
-pub use stem::Language;
+pub use fold::{Class, class};
+pub use split::Splitter;
+pub use stem::{Language, Stems, code};
 
 /// Bytes of a word that are looked at, after folding. The longest words people type are shorter; what is longer is
 /// data (hashes, base64), of which the head is enough to be found by.
@@ -17,7 +18,7 @@ pub const MAX_TOKEN_BYTES: usize = 64;
 
 /// The words of `text`, folded, not stemmed, at most `limit`.
 #[cfg(test)]
-pub(crate) fn words(text: &str, limit: usize) -> Vec<String> {
+fn words(text: &str, limit: usize) -> Vec<String> {
     let mut splitter = split::Splitter::new(text);
     let mut out = Vec::new();
     let mut word = String::new();
@@ -28,14 +29,14 @@ pub(crate) fn words(text: &str, limit: usize) -> Vec<String> {
 }
 
 /// The end of a character at or before a place.
-pub(crate) fn floor(text: &str, at: usize) -> usize {
+pub fn floor(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     // A character has at most four bytes.
     (at.saturating_sub(3)..=at).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
 }
 
 /// The beginning of a character at or after a place.
-pub(crate) fn ceil(text: &str, at: usize) -> usize {
+pub fn ceil(text: &str, at: usize) -> usize {
     (at..text.len()).find(|i| text.is_char_boundary(*i)).unwrap_or(text.len())
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Gives the words of a text one after the other, folded. Linear in the text.
 #[derive(Clone, Debug)]
-pub(crate) struct Splitter<'a> {
+pub struct Splitter<'a> {
     text: &'a str,
     at: usize,
     /// The last character of a run of dense script, with its place, and whether it was given already.
@@ -16,17 +16,18 @@ pub(crate) struct Splitter<'a> {
 }
 
 impl<'a> Splitter<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
+    /// The words of `text`.
+    pub fn new(text: &'a str) -> Self {
         Self { text, at: 0, dense: None, stemmable: false }
     }
 
     /// Whether the word given last may have a stem.
-    pub(crate) fn stemmable(&self) -> bool {
+    pub fn stemmable(&self) -> bool {
         self.stemmable
     }
 
     /// The next word, put in `word`, and where in the text it stands; none at the end.
-    pub(crate) fn next(&mut self, word: &mut String) -> Option<Range<usize>> {
+    pub fn next(&mut self, word: &mut String) -> Option<Range<usize>> {
         word.clear();
         let bytes = self.text.as_bytes();
         loop {

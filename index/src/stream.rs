@@ -1,8 +1,7 @@
 //! The same analysis as tantivy wants it: a tokenizer whose text says at its head in which language it is.
 
-use super::split::Splitter;
-use super::stem::{Language, Stems};
 use crate::gauge::Gauge;
+use anthill_words::{Language, Splitter, Stems};
 use std::sync::Arc;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 

@@ -34,7 +34,7 @@ const MAX_CODE_BYTES: usize = 8;
 
 /// A language's code as it is indexed: the primary subtag in lower case, and one code for Norwegian in its two
 /// written forms. None if it is not a code.
-pub(crate) fn code(lang: &str) -> Option<String> {
+pub fn code(lang: &str) -> Option<String> {
     let primary = lang.trim().split(['-', '_']).next().unwrap_or_default();
     let fits =
         (2..=MAX_CODE_BYTES).contains(&primary.len()) && primary.bytes().all(|b| b.is_ascii_alphabetic());
@@ -56,7 +56,7 @@ impl Language {
     }
 
     /// The language of an ISO 639-3 code, if there is a stemmer for it.
-    pub(crate) fn of_three(code: &str) -> Option<Self> {
+    pub fn of_three(code: &str) -> Option<Self> {
         let algorithm =
             Algorithm::from_name(if code == "nob" || code == "nno" { "nor" } else { code }).ok()?;
         TABLE.iter().find(|(_, a)| *a == algorithm).map(Self)
@@ -72,12 +72,12 @@ impl Language {
     }
 
     /// The stem of a folded word.
-    pub(crate) fn stem(self, word: &str) -> String {
+    pub fn stem(self, word: &str) -> String {
         Stemmer::new(self.0.1).stem(word).into_owned()
     }
 
     /// Whether stems of this language begin as their words do, so that a word can be told apart by its first letter.
-    pub(crate) fn keeps_first_letter(self) -> bool {
+    pub fn keeps_first_letter(self) -> bool {
         !matches!(self.0.1, Algorithm::Arabic | Algorithm::Tamil)
     }
 }
@@ -131,13 +131,13 @@ fn hash(word: &str) -> usize {
 
 /// Stems of all languages, each with its cache, made when first needed.
 #[derive(Default)]
-pub(crate) struct Stems {
+pub struct Stems {
     caches: Vec<Option<Cache>>,
 }
 
 impl Stems {
     /// Replaces a folded word by its stem.
-    pub(crate) fn stem(&mut self, language: Language, word: &mut String) {
+    pub fn stem(&mut self, language: Language, word: &mut String) {
         let i = language.ordinal();
         if self.caches.len() <= i {
             self.caches.resize_with(i + 1, || None);

@@ -4,7 +4,7 @@ use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
 /// What a character is to the splitter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Class {
+pub enum Class {
     /// Part of a word.
     Word,
     /// Part of a word in a script written without spaces.
@@ -16,7 +16,7 @@ pub(crate) enum Class {
 }
 
 /// The class of a character outside ASCII.
-pub(crate) fn class(c: char) -> Class {
+pub fn class(c: char) -> Class {
     match c as u32 {
         // Combining accents, Hebrew points, Arabic vowel signs and the stretcher, zero-width characters, soft hyphen,
         // variation selectors.
@@ -56,7 +56,7 @@ pub(crate) fn class(c: char) -> Class {
 }
 
 /// Appends what is left of a character when case, accents and forms of presentation are taken away.
-pub(crate) fn fold(c: char, out: &mut String) {
+pub fn fold(c: char, out: &mut String) {
     if !c.is_ascii()
         && let Some(letters) = own(c)
     {
