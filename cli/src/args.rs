@@ -39,6 +39,8 @@ pub enum Command {
     Join(crate::join::Args),
     /// Write, sign, show or check a swarm's crawl profile
     Profile(crate::profile::Args),
+    /// Learn what a crawl is about from example pages
+    Topic(crate::topic::Args),
     /// Show a site: who answers for it, delays, robots.txt, numbers
     Site(crate::site::Args),
     /// Show the life of a URL: its state, why it waits, every attempt
@@ -116,6 +118,9 @@ mod tests {
             "profile show swarm.toml --json",
             "profile show --data d",
             "profile check swarm.toml",
+            "topic train --on ants --on bees --off others --out ants.topic",
+            "topic show ants.topic --json",
+            "topic judge ants.topic a.html b/",
             "site a.test --json",
             "explain http://a.test/ --json",
             "lexicon ants --json",

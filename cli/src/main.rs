@@ -31,6 +31,7 @@ mod status;
 mod subscribe;
 mod subscriptions;
 mod tool;
+mod topic;
 mod unsubscribe;
 
 use args::{Command, Program};
@@ -62,6 +63,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Refound(args) => refound::run(args),
         Command::Join(args) => join::run(args),
         Command::Profile(args) => profile::run(args),
+        Command::Topic(args) => topic::run(args),
         Command::Site(args) => site::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Lexicon(args) => lexicon::run(args),

@@ -10,6 +10,7 @@ pub mod exclusion;
 pub mod fetch;
 pub mod filter;
 pub mod fingerprint;
+pub mod focus;
 pub mod frontier;
 pub mod guard;
 pub mod lang;

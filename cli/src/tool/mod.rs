@@ -6,12 +6,14 @@
 mod batch;
 mod canon;
 mod lang;
+mod lattice;
 mod parse;
 mod rank;
 mod robots;
 mod sitemap;
 #[cfg(test)]
 mod tests;
+mod wordnet;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -41,6 +43,10 @@ pub enum ToolCommand {
     Sitemap(sitemap::Args),
     /// How does the search rank a test collection? Prints a TREC run.
     Rank(rank::Args),
+    /// How many concepts are in this formal context?
+    Lattice(lattice::Args),
+    /// How are these two words related?
+    Wordnet(wordnet::Args),
 }
 
 /// Runs a command on standard input and output.
@@ -75,6 +81,8 @@ fn run_on(command: ToolCommand, input: impl Read, out: &mut dyn Write) -> Result
         ToolCommand::Lang(args) => lang::run(args, input, out),
         ToolCommand::Sitemap(args) => sitemap::run(args, input, out),
         ToolCommand::Rank(args) => rank::run(args, input, out),
+        ToolCommand::Lattice(args) => lattice::run(args, input, out),
+        ToolCommand::Wordnet(args) => wordnet::run(args, input, out),
     }
 }
 

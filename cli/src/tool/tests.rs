@@ -204,3 +204,32 @@ fn a_file_that_is_not_there_is_an_error_that_names_it() {
     let error = run_on(cli.command, &b""[..], &mut Vec::new()).expect_err("no file");
     assert!(format!("{error:#}").contains("/nowhere/at/all"));
 }
+
+#[test]
+fn lattice_counts_concepts_or_says_what_is_wrong() {
+    let tea = b"B\n\n3\n2\n\nBlack\nGreen\nMate\nhot\nleaves\nXX\nXX\nX.\n";
+    assert_eq!(answer(&["lattice", "-"], tea), json!({"objects": 3, "attributes": 2, "concepts": 2}));
+    let (out, good) = output(&["lattice", "-"], b"no context");
+    assert!(!good && out.contains("Burmeister"), "{out}");
+}
+
+#[test]
+fn wordnet_relates_words_by_the_files_of_a_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nouns = "00000010 06 n 01 vehicle 0 000 | \n00000020 06 n 02 car 0 auto 0 001 @ 00000010 n 0000 | \n";
+    for name in ["noun", "verb", "adj", "adv"] {
+        let data = if name == "noun" { nouns } else { "" };
+        std::fs::write(folder.path().join(format!("data.{name}")), data).expect("written");
+        std::fs::write(folder.path().join(format!("{name}.exc")), "").expect("written");
+    }
+    let folder = folder.path().to_str().expect("text");
+    let ask = |words: &[&str]| answer(&[&["wordnet", "--wordnet", folder], words].concat(), b"");
+    assert_eq!(ask(&["cars", "auto"]), json!({"relation": "synonym", "cs": 1.0}));
+    assert_eq!(ask(&["car", "vehicle"]), json!({"relation": "is-a", "cs": 0.5}));
+    assert_eq!(ask(&["car", "vehicle", "--is-a", "0.25"])["cs"], json!(0.25));
+    let all =
+        answers(&["wordnet", "--wordnet", folder, "--batch"], "{\"one\":\"car\",\"other\":\"tea\"}\n{}\n");
+    assert_eq!(all[0], json!({"relation": "unrelated", "cs": 0.001}));
+    assert!(all[1]["error"].is_string(), "{all:?}");
+    assert!(bad_usage(&["wordnet", "car"]) && bad_usage(&["wordnet", "car", "auto", "--is-a", "2"]));
+}

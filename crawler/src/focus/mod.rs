@@ -1,0 +1,10 @@
+//! What a crawl is about, and how near to it a page or a link is.
+//!
+//! Pure, as all of this crate: models and dictionaries are read by others and given here as bytes.
+
+pub mod bayes;
+mod calibrate;
+pub mod lattice;
+pub mod terms;
+pub mod train;
+pub mod wordnet;
