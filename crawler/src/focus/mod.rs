@@ -5,6 +5,7 @@
 pub mod bayes;
 mod calibrate;
 pub mod lattice;
+pub mod predict;
 pub mod terms;
 pub mod train;
 pub mod wordnet;

@@ -1,0 +1,234 @@
+//! How relevant a page will be, from what is known of it before it is fetched.
+//!
+//! A logistic regression that learns from the crawl's own pages: each that was fetched tells what its clues were worth (Chakrabarti,
+//! Punera and Subramanyam, "Accelerated focused crawling through online relevance feedback", WWW 2002, whose apprentice is this with
+//! naive Bayes). It begins as what a best-first crawl believes, that a page is as relevant as those that link to it and as its anchor says,
+//! and learns what words of anchors and URLs, and which hosts, are worth here. Steps are those of AdaGrad (Duchi, Hazan and Singer,
+//! JMLR 12, 2011): what is seen often moves less each time.
+//!
+//! Words and hosts have their place by a hash in tables of a fixed size; those that meet there share a weight.
+
+use super::terms::Terms;
+use anthill_protocol::key::HostId;
+
+/// Words of one link that count: those of its anchor first, then those of its URL, the last of which say most.
+pub const MAX_CLUES: usize = 16;
+/// Places of words and hosts: some thousands are met before they often share one.
+const PLACES: usize = 1 << 16;
+/// Places of what hosts had so far.
+const HOSTS: usize = 1 << 14;
+/// Clues that every link has.
+const CONSTANTS: usize = 6;
+/// How far one page moves a weight that was never moved, by what it was mistaken.
+const STEP: f32 = 0.3;
+/// What squares of earlier moves begin with: the first is not the largest by far.
+const CAUTION: f32 = 0.1;
+/// Probabilities are kept so far from 0 and 1, so that none is beyond doubt.
+const DOUBT: f32 = 0.02;
+/// Pages of no known relevance that every host begins with, as relevant as pages are at large.
+const HOST_PRIOR: f32 = 0.6;
+/// Of a page of which nothing is known; a guess.
+const AT_LARGE: f32 = 0.5;
+/// Beyond this a logit makes no difference.
+const MAX_LOGIT: f32 = 30.0;
+
+/// What is known of a page before it is fetched.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Clues {
+    /// Of the pages that link to it, the greatest relevance, 0 to 1.
+    pub best: f32,
+    /// Of the same, the mean.
+    pub mean: f32,
+    /// How many these are.
+    pub links: u32,
+    /// What a text that says no more than the anchor is about: its relevance, 0 to 1.
+    pub anchor: f32,
+    /// Words of anchor and URL, [`word`] of each, at most [`MAX_CLUES`] count.
+    pub words: Vec<u32>,
+}
+
+/// Stands for a word of an anchor (`of_url` false) or a URL.
+pub fn word(text: &str, of_url: bool) -> u32 {
+    // FNV-1a; only spreads words over places.
+    let start = 0x811c_9dc5 ^ u32::from(of_url);
+    text.bytes().fold(start, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Words of an anchor and a URL's path, in the order in which they count.
+pub fn words(terms: &mut Terms, anchor: &str, path: &str) -> Vec<u32> {
+    let mut of_anchor = Vec::new();
+    terms.each(anchor, |term| of_anchor.push(word(term, false)));
+    let mut of_path = Vec::new();
+    terms.each(path, |term| of_path.push(word(term, true)));
+    of_anchor.truncate(MAX_CLUES / 2);
+    let room = MAX_CLUES - of_anchor.len();
+    of_anchor.extend(of_path.into_iter().rev().take(room));
+    of_anchor
+}
+
+/// A clue's worth.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    worth: f32,
+    /// Sum of the squares of what it was mistaken.
+    moved: f32,
+}
+
+/// Relevance of pages of hosts at one place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Had {
+    sum: f32,
+    pages: f32,
+}
+
+/// Predicts, and learns.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    constants: [Weight; CONSTANTS],
+    places: Vec<Weight>,
+    hosts: Vec<Had>,
+}
+
+impl Default for Predictor {
+    fn default() -> Predictor {
+        let mut constants = [Weight::default(); CONSTANTS];
+        // Best and mean of those that link here, the anchor, and what the host had; the last two are how many link here, and that there is a link.
+        for (weight, worth) in constants.iter_mut().zip([0.5, 0.5, 0.5, 1.0]) {
+            weight.worth = worth;
+        }
+        Predictor { constants, places: vec![Weight::default(); PLACES], hosts: vec![Had::default(); HOSTS] }
+    }
+}
+
+fn logit(p: f32) -> f32 {
+    let p = p.clamp(0.0, 1.0);
+    ((p + DOUBT) / (1.0 + DOUBT - p)).ln()
+}
+
+/// Where a host has its place in a table of so many.
+fn place(host: &HostId, places: usize) -> usize {
+    let bytes = host.bytes();
+    let tail = bytes.last_chunk::<8>().map_or(0, |tail| u64::from_le_bytes(*tail));
+    (tail % places as u64) as usize
+}
+
+impl Predictor {
+    /// How relevant a page of that host will be, 0 to 1.
+    pub fn predict(&self, host: &HostId, clues: &Clues) -> f32 {
+        let constants = self.constants(host, clues);
+        let known: f32 = constants.iter().zip(&self.constants).map(|(x, weight)| x * weight.worth).sum();
+        let (amount, places) = places(host, clues);
+        let learned: f32 = places.map(|place| self.places[place].worth * amount).sum();
+        let sum = (known + learned).clamp(-MAX_LOGIT, MAX_LOGIT);
+        1.0 / (1.0 + (-sum).exp())
+    }
+
+    /// A page of that host was fetched, and was that relevant, 0 to 1; its clues were these, or none if it was not found by a link.
+    pub fn learn(&mut self, host: &HostId, clues: Option<&Clues>, relevance: f32) {
+        let relevance = relevance.clamp(0.0, 1.0);
+        if let Some(clues) = clues {
+            let mistaken = self.predict(host, clues) - relevance;
+            let constants = self.constants(host, clues);
+            for (weight, x) in self.constants.iter_mut().zip(constants) {
+                weight.step(mistaken * x);
+            }
+            let (amount, places) = places(host, clues);
+            places.for_each(|place| self.places[place].step(mistaken * amount));
+        }
+        let had = &mut self.hosts[place(host, HOSTS)];
+        had.sum += relevance;
+        had.pages += 1.0;
+    }
+
+    fn constants(&self, host: &HostId, clues: &Clues) -> [f32; CONSTANTS] {
+        let had = self.hosts[place(host, HOSTS)];
+        let of_host = if had.pages > 0.0 {
+            logit((had.sum + HOST_PRIOR * AT_LARGE) / (had.pages + HOST_PRIOR))
+        } else {
+            0.0
+        };
+        let many = (clues.links.max(1) as f32).ln();
+        [logit(clues.best), logit(clues.mean), logit(clues.anchor), of_host, many, 1.0]
+    }
+}
+
+/// Places of a page's words and host, and how much each counts: together about as much however many there are.
+fn places<'a>(host: &HostId, clues: &'a Clues) -> (f32, impl Iterator<Item = usize> + use<'a>) {
+    let words = clues.words.iter().take(MAX_CLUES);
+    let amount = 1.0 / (words.len().max(1) as f32).sqrt();
+    (amount, words.map(|word| *word as usize % PLACES).chain([place(host, PLACES)]))
+}
+
+impl Weight {
+    fn step(&mut self, gradient: f32) {
+        self.moved += gradient * gradient;
+        self.worth -= STEP * gradient / (self.moved + CAUTION).sqrt();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anthill_protocol::key::SiteId;
+    use proptest::prelude::*;
+
+    fn host(name: &str) -> HostId {
+        HostId::of(SiteId::of(name), name)
+    }
+
+    fn clues(relevance: f32, anchor: &str) -> Clues {
+        let words = words(&mut Terms::default(), anchor, "");
+        Clues { best: relevance, mean: relevance, links: 1, anchor: 0.5, words }
+    }
+
+    #[test]
+    fn before_it_has_learned_a_page_is_as_relevant_as_those_that_link_to_it() {
+        let new = Predictor::default();
+        let of = |relevance| new.predict(&host("a.test"), &clues(relevance, ""));
+        for relevance in [0.0, 0.2, 0.5, 0.8, 1.0] {
+            assert!((of(relevance) - relevance).abs() < 0.05, "{relevance}: {}", of(relevance));
+        }
+        let named = Clues { anchor: 0.9, ..clues(0.5, "") };
+        assert!(new.predict(&host("a.test"), &named) > 0.6);
+    }
+
+    #[test]
+    fn hosts_and_words_that_led_to_topic_are_followed_and_those_that_did_not_are_not() {
+        let mut predictor = Predictor::default();
+        for _ in 0..40 {
+            predictor.learn(&host("ants.test"), Some(&clues(0.5, "queen")), 1.0);
+            predictor.learn(&host("kings.test"), Some(&clues(0.5, "throne")), 0.0);
+            predictor.learn(&host("mixed.test"), Some(&clues(0.5, "colony")), 1.0);
+            predictor.learn(&host("mixed.test"), Some(&clues(0.5, "palace")), 0.0);
+        }
+        let of = |name: &str, anchor: &str| predictor.predict(&host(name), &clues(0.5, anchor));
+        assert!(of("ants.test", "queen") > 0.8 && of("kings.test", "throne") < 0.2);
+        assert!(of("ants.test", "never met") > 0.6, "the host alone");
+        assert!(of("new.test", "colony") > of("new.test", "palace") + 0.2, "the word alone");
+    }
+
+    #[test]
+    fn words_of_the_anchor_come_first_and_the_end_of_a_path_before_its_beginning() {
+        let mut terms = Terms::default();
+        let found = words(&mut terms, "the queen", "/wiki/ants/queen.html");
+        let expected = ["the", "queen"].map(|w| word(w, false)).into_iter();
+        let of_path = ["html", "queen", "ants", "wiki"].map(|w| word(w, true));
+        assert_eq!(found, expected.chain(of_path).collect::<Vec<_>>());
+        assert_eq!(words(&mut terms, &"ant ".repeat(99), &"/bee".repeat(99)).len(), MAX_CLUES);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_learned_predictions_are_probabilities(
+            lessons in proptest::collection::vec((any::<[u32; 3]>(), -1.0f32..2.0, -1.0f32..2.0, any::<bool>()), 0..200),
+        ) {
+            let mut predictor = Predictor::default();
+            for (words, best, relevance, has_clues) in lessons {
+                let clues = Clues { best, mean: best, links: words[0], anchor: relevance, words: words.to_vec() };
+                predictor.learn(&host("a.test"), has_clues.then_some(&clues), relevance);
+                let p = predictor.predict(&host("a.test"), &clues);
+                prop_assert!((0.0..=1.0).contains(&p), "{}", p);
+            }
+        }
+    }
+}
