@@ -4,6 +4,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 
+fn intents() -> impl Strategy<Value = Vec<Vec<u32>>> {
+    let intent = proptest::collection::btree_set(0u32..8, 0..5);
+    proptest::collection::vec(intent.prop_map(|set| set.into_iter().collect()), 0..6)
+}
+
 const TEA: &str = "B\n\n3\n2\n\nBlack\nGreen\nMate\nhot\nleaves\nXX\nXX\nX.\n";
 
 /// All concepts, by closing every set of attributes.
@@ -83,7 +88,30 @@ fn what_is_no_context_is_said() {
     assert!(Context::parse("B\nname\n1\n1\no\na\nX\n").is_ok());
 }
 
+#[test]
+fn lattices_are_as_alike_as_their_nearest_concepts() {
+    let of = |text: &str, names: &[u32]| Context::parse(text).unwrap().lattice(100).intents(names);
+    let tea = of(TEA, &[1, 2]);
+    assert_eq!(tea, [vec![1], vec![1, 2]]);
+    assert_eq!(similarity(&tea, &tea), 1.0);
+    assert_eq!(similarity(&tea, &of(TEA, &[3, 4])), 0.0);
+    // {1} is half of {1, 5}, and {1} itself is there; {1, 2} is nearest to either by a half.
+    let other = of(TEA, &[1, 5]);
+    assert_eq!(similarity(&tea, &other), 0.75);
+    assert_eq!(similarity(&tea, &[]), 0.0);
+    assert_eq!(similarity(&[vec![]], &[vec![]]), 0.0);
+}
+
 proptest! {
+    #[test]
+    fn alikeness_is_of_both_and_within_bounds(a in intents(), b in intents()) {
+        let alike = similarity(&a, &b);
+        prop_assert!((0.0..=1.0).contains(&alike));
+        prop_assert!((alike - similarity(&b, &a)).abs() < 1e-12);
+        let says_nothing = a.iter().all(Vec::is_empty);
+        prop_assert!(says_nothing || (similarity(&a, &a) - 1.0).abs() < 1e-12);
+    }
+
     #[test]
     fn hostile_files_never_panic(text in "B\n\n[0-9]{1,2}\n[0-9]{1,2}\n[oX.\n]{0,200}|\\PC{0,60}") {
         if let Ok(context) = Context::parse(&text) {

@@ -6,6 +6,8 @@ pub mod bayes;
 mod calibrate;
 pub mod lattice;
 pub mod predict;
+pub mod rules;
+pub mod semantics;
 pub mod terms;
 pub mod train;
 pub mod wordnet;
