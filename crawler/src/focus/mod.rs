@@ -2,8 +2,10 @@
 //!
 //! Pure, as all of this crate: models and dictionaries are read by others and given here as bytes.
 
+pub mod ability;
 pub mod bayes;
 mod calibrate;
+pub mod concepts;
 pub mod lattice;
 pub mod predict;
 pub mod rules;
