@@ -72,17 +72,14 @@ impl Context {
     ///
     /// # Panics
     /// When an attribute is not below `attributes`, or more are given than [`MAX_OBJECTS`] and [`MAX_ATTRIBUTES`].
-    pub fn new<I: IntoIterator<Item = usize>>(attributes: usize, objects: &[I]) -> Context
-    where
-        I: Clone,
-    {
+    pub fn new(attributes: usize, objects: &[Vec<usize>]) -> Context {
         assert!(
             objects.len() <= MAX_OBJECTS && attributes <= MAX_ATTRIBUTES,
             "contexts are bounded by who makes them"
         );
         let mut columns = vec![FixedBitSet::with_capacity(objects.len()); attributes];
         for (object, has) in objects.iter().enumerate() {
-            has.clone().into_iter().for_each(|attribute| columns[attribute].insert(object));
+            has.iter().for_each(|attribute| columns[*attribute].insert(object));
         }
         Context { objects: objects.len(), columns }
     }
