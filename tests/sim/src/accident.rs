@@ -326,6 +326,7 @@ impl<S: Scenario> World<'_, S> {
             self.disks_lost += 1;
             slot.disk.wipe();
             slot.how = How::EmptyDisk;
+            slot.lost_disk = true;
         }
         if kind != FaultKind::Death {
             let step_clock =

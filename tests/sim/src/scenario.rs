@@ -29,6 +29,8 @@ pub struct Start {
     pub id: NodeId,
     /// Why it is started.
     pub how: How,
+    /// Whether its disk was lost before: since then it is started to look for others, whatever it did at first.
+    pub lost_disk: bool,
     /// How many were started here before.
     pub incarnation: u32,
     /// How many machines there were at the beginning, fixtures not counted.

@@ -43,6 +43,8 @@ pub(crate) struct Slot<N> {
     pub incarnation: u32,
     /// How the next process will have been started.
     pub how: How,
+    /// Whether its disk was lost before.
+    pub lost_disk: bool,
     pub copy_of: Option<NodeId>,
     pub clock: Clock,
     /// What its clock gains when no fault makes it worse.
@@ -87,6 +89,7 @@ impl<N: Node> Slot<N> {
             fixture,
             incarnation: 0,
             how,
+            lost_disk: false,
             copy_of: if let How::CopyOf(of) = how { Some(of) } else { None },
             clock: Clock::new(now, now + offset, own_ppm),
             own_ppm,

@@ -430,8 +430,8 @@ impl<'s, S: Scenario> World<'s, S> {
     pub fn start(&mut self, id: NodeId) -> Result<(), Failed> {
         let ever = u32::try_from(self.slots.len()).unwrap_or(u32::MAX) - self.scenario.fixtures();
         let slot = &mut self.slots[id.index()];
-        let (incarnation, how) = (slot.incarnation, slot.how);
-        let start = Start { id, how, incarnation, first: self.first, ever, seed: self.seed };
+        let (incarnation, how, lost_disk) = (slot.incarnation, slot.how, slot.lost_disk);
+        let start = Start { id, how, lost_disk, incarnation, first: self.first, ever, seed: self.seed };
         let own = u64::from(id.0) << 32 | u64::from(incarnation);
         let seed = Dice::new(self.seed ^ own.wrapping_mul(0x9e37_79b9_7f4a_7c15), "node").number();
         let now = slot.clock.show(self.now);

@@ -145,3 +145,12 @@ fn streams_break_of_a_machine_in_the_state_that_is_wanted_though_it_seldom_has_o
     };
     assert!((0..60).filter_map(broken).sum::<u64>() > 0);
 }
+
+#[test]
+fn a_founder_whose_disk_was_lost_looks_for_others_however_soon_it_stops_again() {
+    // No bug of a peer: it was killed before it had written who it is, and was started as at the beginning of the run.
+    let options = Options { state: Some("naming".to_owned()), ..Options::default() };
+    if let Some(violation) = run(&Claims(Variant::Right), 11_000_255, &options).violation {
+        panic!("{violation}");
+    }
+}

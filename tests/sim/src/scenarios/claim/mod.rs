@@ -145,7 +145,8 @@ impl Scenario for Claims {
 
     fn boot(&self, start: &Start) -> Boot {
         let founders = if self.0 == Variant::TwoFounders { 2 } else { 1 };
-        let founder = start.id.0 < founders && matches!(start.how, How::First | How::Restart);
+        let founder =
+            start.id.0 < founders && !start.lost_disk && matches!(start.how, How::First | How::Restart);
         Boot { variant: self.0, first: start.first, founder }
     }
 

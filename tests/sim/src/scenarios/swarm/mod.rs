@@ -235,7 +235,9 @@ impl Scenario for Swarm {
             id: start.id,
             others: start.first.max(start.id.0),
             // It is started as before: with nobody named to begin with.
-            founds: start.id == NodeId(0) && matches!(start.how, How::First | How::Restart),
+            founds: start.id == NodeId(0)
+                && !start.lost_disk
+                && matches!(start.how, How::First | How::Restart),
             web: if matches!(self, Swarm::Bidding { .. } | Swarm::Hostile(_)) {
                 web::UNEQUAL
             } else {

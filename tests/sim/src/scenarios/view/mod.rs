@@ -141,7 +141,7 @@ impl Scenario for Membership {
             ever: if start.how == How::Restart { start.ever } else { start.first.max(start.id.0) },
             // A founder without its disk is one more that looks for others.
             founds: start.id == NodeId(0)
-                && (start.first == 1 || matches!(start.how, How::First | How::Restart)),
+                && (start.first == 1 || !start.lost_disk && matches!(start.how, How::First | How::Restart)),
         }
     }
 
