@@ -22,6 +22,8 @@ pub enum Place {
     Address,
     /// The gate lets it wait.
     Parked,
+    /// Others have what is wanted more.
+    Held,
     /// Nothing to do; since when, as a count.
     Idle(u64),
 }
@@ -228,6 +230,12 @@ impl Host {
         self.levels.lowest().is_some()
             || self.levels.loading()
             || self.warm.as_ref().is_some_and(|warm| !warm.front.is_empty() || !warm.errands.is_empty())
+    }
+
+    /// The level of the best that it has, in memory or on disk.
+    pub fn best(&self) -> Option<u8> {
+        let in_memory = self.warm.as_ref().and_then(|warm| warm.front.peek()).map(|(level, _)| level);
+        in_memory.into_iter().chain(self.levels.lowest()).min()
     }
 
     /// Whether it has entries, in memory or on disk.

@@ -10,6 +10,7 @@ pub mod backoff;
 pub mod host;
 pub mod outcome;
 pub mod politeness;
+mod preference;
 pub mod queue;
 pub mod revisit;
 pub mod rules;
@@ -20,6 +21,8 @@ mod state;
 mod turn;
 mod view;
 
+#[cfg(test)]
+mod preferred_tests;
 #[cfg(test)]
 mod rights_tests;
 #[cfg(test)]
@@ -140,6 +143,9 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Requests in a thousand seconds, at most, as its operator wants; none: as many as can be.
     pub max_speed: Option<NonZeroU32>,
+    /// Where entries of lower levels are wanted more than others whatever host has them: of a thousand permits for the best, how
+    /// many more go to what waits. None: each host is asked when its time has come.
+    pub preference: Option<u32>,
     /// Responses that ended and of which nothing was made yet: what parsing may lag behind.
     pub max_unmade: usize,
     /// First step of a host's back-off; it doubles.
@@ -162,6 +168,7 @@ impl Default for Config {
             exempt: Vec::new(),
             max_in_flight: 256,
             max_speed: None,
+            preference: None,
             max_unmade: 256,
             backoff_base: Duration::from_secs(30),
             backoff_max: Duration::from_secs(86_400),

@@ -4,6 +4,7 @@ use super::address::{self, Addresses};
 use super::host::{Host, Place};
 use super::outcome::Trouble;
 use super::politeness::PUBLIC_IP_DELAY;
+use super::preference::Preference;
 use super::queue::{Front, Levels, Ready};
 use super::rules::Pair;
 use super::speed::Speed;
@@ -56,6 +57,10 @@ pub struct State {
     /// Flights whose request has not ended.
     pub(super) sending: usize,
     pub(super) speed: Speed,
+    /// Who waits for what is wanted more, where anything is.
+    pub(super) preference: Option<Preference>,
+    /// Hosts of which something is done with since the last [`State::pump`].
+    pub(super) quiet: Vec<HostId>,
     pub(super) last_permit: u64,
     /// Loads and lookups that are not answered.
     pub(super) loads: usize,
@@ -78,6 +83,8 @@ impl State {
     pub fn new(config: Config, rng: ChaCha8Rng) -> State {
         State {
             speed: Speed::new(config.max_speed),
+            preference: config.preference.map(Preference::new),
+            quiet: Vec::new(),
             config,
             rng,
             hosts: Map::default(),
@@ -221,6 +228,10 @@ impl State {
     /// Takes a host that has no place any more out of memory.
     fn remove(&mut self, id: HostId, now: Instant) -> Option<Box<Host>> {
         let host = self.hosts.remove(&id)?;
+        if let Some(preference) = &mut self.preference {
+            preference.leave(id);
+            preference.done(id);
+        }
         self.weight = self.weight.saturating_sub(host.weight());
         if let Some(key) = host.window(&self.config) {
             self.addresses.leave(key, now);
@@ -359,6 +370,7 @@ impl State {
         if let Some(host) = self.hosts.get_mut(&id) {
             host.place = Place::Parked;
             self.keep_warm(id, NEVER);
+            self.stand(id, None);
         }
     }
 
@@ -381,7 +393,7 @@ impl State {
                 self.idle.remove(&(count, id));
                 self.warm.remove(&(NEVER, id));
             }
-            Place::Parked => {
+            Place::Parked | Place::Held => {
                 self.warm.remove(&(NEVER, id));
             }
             Place::Nowhere | Place::Address => {}
@@ -395,6 +407,26 @@ impl State {
         host.place = Place::Timer(at);
         self.timers.insert((at, id));
         self.keep_warm(id, at);
+        self.stand(id, Some(at));
+    }
+
+    /// It waits until nobody has what is wanted more.
+    pub(super) fn keep_back(&mut self, id: HostId) {
+        self.take(id);
+        if let Some(host) = self.hosts.get_mut(&id) {
+            host.place = Place::Held;
+            self.keep_warm(id, NEVER);
+        }
+    }
+
+    /// Where it stands among those that have what is wanted: its best, and when its turn is, or none if it may not be asked.
+    pub(super) fn stand(&mut self, id: HostId, turn: Option<Instant>) {
+        let Some(preference) = &mut self.preference else { return };
+        let best = self.hosts.get(&id).and_then(|host| host.best());
+        match turn.zip(best) {
+            Some((turn, level)) => preference.stand(id, level, turn),
+            None => preference.leave(id),
+        }
     }
 
     /// It has nothing to do.
@@ -405,6 +437,7 @@ impl State {
         host.place = Place::Idle(self.idle_count);
         self.idle.insert((self.idle_count, id));
         self.keep_warm(id, NEVER);
+        self.stand(id, None);
         if self.idle.len() > self.config.idle_hosts {
             self.forget_idle(now);
         }
@@ -485,6 +518,9 @@ impl State {
     pub(super) fn done_with(&mut self, id: HostId) {
         if let Some(host) = self.hosts.get_mut(&id) {
             host.busy = host.busy.saturating_sub(1);
+        }
+        if self.preference.is_some() {
+            self.quiet.push(id);
         }
         if !self.leaving.is_empty() {
             self.leave(id, self.now);

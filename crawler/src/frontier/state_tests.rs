@@ -74,12 +74,12 @@ fn robots(answer: RobotsAnswer) -> Option<[Option<RobotsRecord>; 2]> {
     Some([Some(record.clone()), Some(record)])
 }
 
-fn front(name: &str, level: u8, paths: &[(u64, &str)], answer: RobotsAnswer) -> Input {
+pub(super) fn front(name: &str, level: u8, paths: &[(u64, &str)], answer: RobotsAnswer) -> Input {
     let items = paths.iter().map(|(seq, path)| item(name, level, *seq, path)).collect();
     Input::FrontLoaded { host: host(name), level, items, more: false, robots: robots(answer) }
 }
 
-fn resolved(name: &str) -> Input {
+pub(super) fn resolved(name: &str) -> Input {
     Input::Resolved { host: host(name), result: Ok((LOCAL, true)), ttl: Duration::from_secs(600) }
 }
 

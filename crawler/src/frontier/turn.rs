@@ -2,6 +2,7 @@
 
 use super::address::{self, SEND_WINDOW};
 use super::host::Place;
+use super::preference::Preference;
 use super::queue::{LOAD_MAX, load_limit};
 use super::rules::{self, Rules};
 use super::state::State;
@@ -33,6 +34,8 @@ enum Turn {
     Queued,
     /// The gate lets it wait.
     Parked,
+    /// Others have what is wanted more.
+    Held,
     /// Nothing to do.
     Rest,
     /// A permit was given.
@@ -50,6 +53,7 @@ impl State {
     /// Gives the permits that may be given, while there is room: at most `drops` entries leave their queues.
     pub fn pump(&mut self, now: Instant, gate: &mut dyn Gate, mut drops: usize, out: &mut Vec<Effect>) {
         self.now = now;
+        self.forget_quiet();
         for _ in 0..TURNS {
             if !self.room() || drops == 0 || now < self.speed.opens() {
                 return;
@@ -58,7 +62,10 @@ impl State {
                 Some(id) => (id, true, now),
                 None => match self.timers.first() {
                     Some(&(at, id)) if at <= now => (id, false, at),
-                    _ => return,
+                    _ => match self.preference.as_mut().and_then(|preference| preference.next(now)) {
+                        Some(id) => (id, false, now),
+                        None => return,
+                    },
                 },
             };
             self.take(id);
@@ -72,10 +79,19 @@ impl State {
                 Turn::Later(at) => self.put(id, at),
                 Turn::Queued => self.stand_in_line(id),
                 Turn::Parked => self.park(id),
+                Turn::Held => self.keep_back(id),
                 Turn::Rest => self.rest(id, now),
                 Turn::Wait | Turn::Gave => {}
             }
         }
+    }
+
+    /// What came of the last permits of hosts of which nothing is under way any more is known.
+    fn forget_quiet(&mut self) {
+        let quiet = std::mem::take(&mut self.quiet);
+        let Some(preference) = &mut self.preference else { return };
+        let is_busy = |id: &HostId| self.hosts.get(id).is_some_and(|host| host.busy > 0);
+        quiet.into_iter().filter(|id| !is_busy(id)).for_each(|id| preference.done(id));
     }
 
     /// Whether anything could be given at all.
@@ -152,6 +168,10 @@ impl State {
                 }),
                 Judgement::Go => None,
             };
+            let is_held = |preference: &mut Preference| !preference.may(id, level, now);
+            if reason.is_none() && self.preference.as_mut().is_some_and(is_held) {
+                return Turn::Held;
+            }
             let scheme = Scheme::of(&ready.item.entry.url);
             let reason = match (reason, host.warm.as_ref().and_then(|warm| warm.rules.as_ref())) {
                 (Some(reason), _) => reason,
@@ -264,6 +284,9 @@ impl State {
         let grant = Grant { id: permit, host: id, work, address: ip, not_after, report_first_byte };
         if let Work::Entry { item, .. } = &grant.work {
             gate.given(item);
+            if let Some(preference) = &mut self.preference {
+                preference.gave(id, item.key.level, now);
+            }
         }
         self.speed.take(now);
         self.fly(&grant, now, window);
@@ -273,6 +296,8 @@ impl State {
         }
         out.push(Effect::Grant(grant));
         self.load_lower(id, out);
+        // It may be asked again when its answer is there.
+        self.stand(id, Some(now));
         Turn::Gave
     }
 

@@ -34,6 +34,8 @@ pub enum Waiting {
     RobotsUnavailable(Instant),
     /// Its crawl has as many requests in flight as its limits allow.
     Crawl,
+    /// Other hosts have pages that are wanted more.
+    Better,
     /// Nothing but a free slot.
     Slot,
     /// This peer gives no permits at the moment, and why.
@@ -60,6 +62,7 @@ impl fmt::Display for Waiting {
                 f.write_str("the crawl has all the requests in flight that its limit leaves, or the right to ask is on its way")
             }
             Waiting::Paused(why) => write!(f, "this peer fetches nothing at the moment: {why}"),
+            Waiting::Better => f.write_str("other hosts have pages that are wanted more"),
             Waiting::Slot => f.write_str("ready, waits for a free slot"),
         }
     }
@@ -175,6 +178,7 @@ impl State {
             (Some(Rules::Fetching), _) => Waiting::Robots,
             (Some(Rules::Unavailable(until)), _) if now < *until => Waiting::RobotsUnavailable(*until),
             (_, Place::Parked) => Waiting::Crawl,
+            (_, Place::Held) => Waiting::Better,
             (_, Place::Address) => {
                 Waiting::Address(host.window(&self.config).map_or(now, |key| self.addresses.opens(key)))
             }

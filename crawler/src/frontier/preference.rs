@@ -1,0 +1,135 @@
+//! Which hosts have their turn where some pages are wanted more than others: better levels first, over all hosts.
+//!
+//! Without it each host is asked when its time has come, for the best that it has. With it a host that has only worse than others
+//! have waits for these: until they have been asked, and what they answer is known, for that may bring more of the best. So that
+//! nothing is left for ever, a share of all permits goes to what waits, the level first that had none for longest.
+
+use crate::record::LEVELS;
+use crate::time::Instant;
+use anthill_protocol::key::HostId;
+use anthill_protocol::map::Map;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// What has its turn within this time is waited for: hosts are asked every few seconds. Who is away for longer is not.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A permit, in the measure of the share.
+const PERMIT: u32 = 1_000;
+/// Permits for what waits that may be saved up.
+const SAVED: u32 = 4 * PERMIT;
+
+/// Who waits, and for whom.
+#[derive(Debug)]
+pub(super) struct Preference {
+    /// Of a thousand permits for the best, so many more go to what waits.
+    share: u32,
+    saved: u32,
+    /// By level, hosts whose best is of that level, by their turn.
+    lines: [BTreeSet<(Instant, HostId)>; LEVELS],
+    /// Where each of them stands.
+    stands: Map<HostId, (u8, Instant)>,
+    /// By level, hosts whose turn had come and that wait.
+    held: [BTreeSet<HostId>; LEVELS],
+    /// Hosts that are being asked or whose answer is not known yet, with the level of what they were asked for.
+    asked: Map<HostId, u8>,
+    /// The same, counted by level.
+    under_way: [usize; LEVELS],
+    /// By level, how many permits had been given when the last of that level was.
+    served: [u64; LEVELS],
+    given: u64,
+}
+
+impl Preference {
+    /// `share`: how many permits go to what waits, of a thousand for the best.
+    pub fn new(share: u32) -> Preference {
+        Preference {
+            share,
+            saved: 0,
+            lines: Default::default(),
+            stands: Map::default(),
+            held: Default::default(),
+            asked: Map::default(),
+            under_way: [0; LEVELS],
+            served: [0; LEVELS],
+            given: 0,
+        }
+    }
+
+    /// The best that a host has is of this level, and its turn is then. It is not held any more.
+    pub fn stand(&mut self, host: HostId, level: u8, turn: Instant) {
+        self.leave(host);
+        if let Some(line) = self.lines.get_mut(usize::from(level)) {
+            line.insert((turn, host));
+            self.stands.insert(host, (level, turn));
+        }
+    }
+
+    /// A host has nothing that may be asked for.
+    pub fn leave(&mut self, host: HostId) {
+        if let Some((level, turn)) = self.stands.remove(&host) {
+            self.lines[usize::from(level)].remove(&(turn, host));
+            self.held[usize::from(level)].remove(&host);
+        }
+    }
+
+    /// Whether anything better than this level is to be waited for.
+    fn is_better_near(&self, level: u8, now: Instant) -> bool {
+        let better = 0..usize::from(level).min(LEVELS);
+        let near = |turn: Instant| turn <= now + PATIENCE;
+        better
+            .into_iter()
+            .any(|l| self.under_way[l] > 0 || self.lines[l].first().is_some_and(|(turn, _)| near(*turn)))
+    }
+
+    /// Whether a host whose turn has come may be asked for an entry of this level. If not it is held until [`Preference::next`] names it.
+    pub fn may(&mut self, host: HostId, level: u8, now: Instant) -> bool {
+        if !self.is_better_near(level, now) || self.saved >= PERMIT {
+            return true;
+        }
+        self.stand(host, level, now);
+        if let Some(held) = self.held.get_mut(usize::from(level)) {
+            held.insert(host);
+        }
+        false
+    }
+
+    /// A permit for an entry of this level of a host was given; the host is not held any more.
+    pub fn gave(&mut self, host: HostId, level: u8, now: Instant) {
+        self.saved = match self.is_better_near(level, now) {
+            true => self.saved.saturating_sub(PERMIT),
+            false => (self.saved + self.share).min(SAVED),
+        };
+        self.given += 1;
+        self.done(host);
+        if let Some(under_way) = self.under_way.get_mut(usize::from(level)) {
+            *under_way += 1;
+            self.served[usize::from(level)] = self.given;
+            self.asked.insert(host, level);
+        }
+    }
+
+    /// What came of a host's last permit is known.
+    pub fn done(&mut self, host: HostId) {
+        if let Some(level) = self.asked.remove(&host) {
+            self.under_way[usize::from(level)] -= 1;
+        }
+    }
+
+    /// A host that was held and may go on now; it is held no more.
+    pub fn next(&mut self, now: Instant) -> Option<HostId> {
+        let waits = |level: &usize| !self.held[*level].is_empty();
+        let best = (0..LEVELS).find(waits)?;
+        let level = if !self.is_better_near(best as u8, now) {
+            best
+        } else if self.saved >= PERMIT {
+            (0..LEVELS).filter(waits).min_by_key(|level| self.served[*level])?
+        } else {
+            return None;
+        };
+        self.held[level].pop_first()
+    }
+}
+
+#[cfg(test)]
+#[path = "preference_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+use super::*;
+use anthill_protocol::key::SiteId;
+use proptest::prelude::*;
+
+fn host(n: u8) -> HostId {
+    let name = format!("h{n}.test");
+    HostId::of(SiteId::of(&name), &name)
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::ZERO + Duration::from_secs(seconds)
+}
+
+/// A turn that comes to a permit.
+fn ask(preference: &mut Preference, n: u8, level: u8, now: Instant) -> bool {
+    let may = preference.may(host(n), level, now);
+    if may {
+        preference.leave(host(n));
+        preference.gave(host(n), level, now);
+    }
+    may
+}
+
+#[test]
+fn the_worse_waits_until_the_better_has_been_asked_and_its_answer_is_known() {
+    let mut all = Preference::new(0);
+    all.stand(host(1), 0, at(5));
+    all.stand(host(2), 2, at(0));
+    assert!(!ask(&mut all, 2, 2, at(0)), "the better has its turn in five seconds");
+    assert_eq!(all.next(at(4)), None);
+    assert!(ask(&mut all, 1, 0, at(5)));
+    assert_eq!(all.next(at(5)), None, "it may bring more that is better");
+    all.done(host(1));
+    assert_eq!(all.next(at(6)), Some(host(2)));
+    assert_eq!(all.next(at(6)), None, "named once");
+    assert!(ask(&mut all, 2, 2, at(6)));
+}
+
+#[test]
+fn hosts_of_one_level_do_not_wait_for_each_other_and_none_waits_for_who_is_away_for_long() {
+    let mut all = Preference::new(0);
+    all.stand(host(1), 1, at(5));
+    all.stand(host(2), 1, at(0));
+    assert!(ask(&mut all, 2, 1, at(0)));
+    all.stand(host(1), 0, at(600));
+    assert!(!ask(&mut all, 3, 3, at(500)), "an answer is awaited");
+    all.done(host(2));
+    assert!(ask(&mut all, 3, 3, at(500)));
+    assert!(!ask(&mut all, 4, 3, at(550)), "it comes within a minute");
+}
+
+#[test]
+fn who_was_held_and_gets_something_better_is_held_no_more() {
+    let mut all = Preference::new(0);
+    all.stand(host(1), 0, at(5));
+    assert!(!ask(&mut all, 2, 2, at(0)));
+    all.stand(host(2), 0, at(0));
+    assert!(ask(&mut all, 2, 0, at(0)));
+    all.leave(host(1));
+    all.done(host(2));
+    assert_eq!(all.next(at(1)), None);
+}
+
+#[test]
+fn a_share_goes_to_what_waits_and_no_level_starves() {
+    let mut all = Preference::new(100);
+    let mut counts = [0_u32; LEVELS];
+    // One host of each level always has more, and its answer is known at once.
+    for step in 0..2_000_u64 {
+        let now = at(step);
+        for level in 0..LEVELS as u8 {
+            if all.held[usize::from(level)].is_empty() {
+                all.stand(host(level), level, now);
+            }
+        }
+        for level in 0..LEVELS as u8 {
+            if !all.held[usize::from(level)].contains(&host(level)) && ask(&mut all, level, level, now) {
+                all.stand(host(level), level, now);
+                all.done(host(level));
+                counts[usize::from(level)] += 1;
+            }
+        }
+        while let Some(named) = all.next(now) {
+            let level = (0..LEVELS as u8).find(|level| host(*level) == named).unwrap();
+            assert!(ask(&mut all, level, level, now));
+            all.stand(named, level, now);
+            all.done(host(level));
+            counts[usize::from(level)] += 1;
+        }
+    }
+    assert_eq!(counts[0], 2_000, "the best never waits");
+    let others: u32 = counts[1..].iter().sum();
+    assert!((190..=205).contains(&others), "a tenth more: {counts:?}");
+    let least = counts[1..].iter().min().unwrap();
+    assert!(*least >= others / (LEVELS as u32 - 1) - 2, "{counts:?}");
+}
+
+proptest! {
+    #[test]
+    fn whoever_is_held_is_named_when_nothing_better_is_left(
+        steps in proptest::collection::vec((0u8..6, 0u8..LEVELS as u8, 0u64..90, 0u8..3), 0..120),
+    ) {
+        let mut all = Preference::new(50);
+        let mut under_way = Vec::new();
+        let mut held = BTreeSet::new();
+        let mut now = 0;
+        for (n, level, later, what) in steps {
+            now += later / 10;
+            match what {
+                0 => {
+                    all.stand(host(n), level, at(now + later));
+                    held.remove(&host(n));
+                }
+                1 => match ask(&mut all, n, level, at(now)) {
+                    true => {
+                        held.remove(&host(n));
+                        under_way.push(n);
+                    }
+                    false => _ = held.insert(host(n)),
+                },
+                _ => under_way.pop().into_iter().for_each(|n| all.done(host(n))),
+            }
+            while let Some(named) = all.next(at(now)) {
+                prop_assert!(held.remove(&named), "only who is held is named");
+                all.leave(named);
+            }
+        }
+        under_way.into_iter().for_each(|n| all.done(host(n)));
+        (0..6).filter(|n| !held.contains(&host(*n))).for_each(|n| all.leave(host(n)));
+        while let Some(named) = all.next(at(now)) {
+            all.leave(named);
+            prop_assert!(held.remove(&named));
+        }
+        prop_assert!(held.is_empty(), "{:?}", held);
+    }
+}
