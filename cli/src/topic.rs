@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::human::json_line;
-use anthill_crawler::focus::bayes::Model;
+use anthill_crawler::focus::bayes::{MAX_TERMS, Model};
 use anthill_crawler::focus::terms::{Counts, Terms};
 use anthill_crawler::focus::train::{self, Examples, MAX_TEXTS, USUAL_TERMS};
 use anthill_crawler::lang;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 /// Bytes of an example that are read: those of the largest page that the fetcher takes.
 const MAX_PAGE: u64 = 10 << 20;
-/// Bytes of all examples, at most: they are in memory together, as texts.
+/// Bytes of the texts of all examples, at most: they are in memory together.
 const MAX_ALL: usize = 1 << 30;
 /// Folders within folders that are gone into.
 const MAX_DEPTH: usize = 16;
@@ -56,7 +56,7 @@ enum What {
         #[arg(long, value_name = "CODE")]
         language: Option<String>,
         /// Terms that are kept, at most
-        #[arg(long, value_name = "N", default_value_t = USUAL_TERMS)]
+        #[arg(long, value_name = "N", default_value_t = USUAL_TERMS, value_parser = count_of_terms)]
         terms: usize,
         /// Print JSON
         #[arg(long)]
@@ -98,6 +98,11 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         What::Judge { model, pages } => judge(read_model(&model)?, &pages)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn count_of_terms(text: &str) -> Result<usize, String> {
+    let count = text.parse::<usize>().ok().filter(|count| (1..=MAX_TERMS).contains(count));
+    count.ok_or_else(|| format!("a number from 1 to {MAX_TERMS} is needed"))
 }
 
 fn cannot_read(path: &Path) -> impl FnOnce(io::Error) -> Failure {
@@ -151,13 +156,21 @@ fn text(file: &Path) -> Result<Option<String>, Failure> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// The texts of a folder's pages; those without text are told of.
-fn texts(folder: &Path) -> Result<Vec<String>, Failure> {
+/// The texts of a folder's pages, for which there is so much room; those without text are told of.
+fn texts(folder: &Path, room: &mut usize) -> Result<Vec<String>, Failure> {
     let mut files = Vec::new();
     pages(folder, 0, &mut files)?;
     let mut texts = Vec::new();
     for file in &files {
-        texts.extend(text(file)?);
+        let Some(text) = text(file)? else { continue };
+        *room = room.checked_sub(text.len()).ok_or_else(|| {
+            let most = MAX_ALL >> 20;
+            Failure::failed(format!(
+                "{}: more than {most} MiB of text in all: give fewer pages",
+                folder.display()
+            ))
+        })?;
+        texts.push(text);
     }
     if texts.len() < files.len() {
         eprintln!(
@@ -176,19 +189,11 @@ fn name(folder: &Path) -> Result<String, Failure> {
 }
 
 fn learn(on: &[PathBuf], off: &Path, language: Option<&str>, most: usize) -> Result<Model, Failure> {
-    let mut folders = Vec::new();
+    let (mut folders, mut room) = (Vec::new(), MAX_ALL);
     for folder in on {
-        folders.push((name(folder)?, texts(folder)?));
+        folders.push((name(folder)?, texts(folder, &mut room)?));
     }
-    folders.push(("other".to_owned(), texts(off)?));
-    let bytes: usize = folders.iter().flat_map(|(_, texts)| texts).map(String::len).sum();
-    if bytes > MAX_ALL {
-        return Err(Failure::failed(format!(
-            "{} MiB of text: at most {} are learned from",
-            bytes >> 20,
-            MAX_ALL >> 20
-        )));
-    }
+    folders.push(("other".to_owned(), texts(off, &mut room)?));
     let language = match language {
         Some("none") => None,
         Some(code) => Some(Language::of(code).ok_or_else(|| {
