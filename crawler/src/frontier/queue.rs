@@ -24,10 +24,10 @@ pub fn load_limit(delay: Duration, hosts: usize, room: usize) -> u32 {
 }
 
 /// What is known of the part of a queue that is on disk only.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Levels {
-    /// Everything up to here is in memory or done with.
-    cursor: [u64; LEVELS],
+    /// Everything up to here is in memory or done with; none where nothing was read yet, as of most hosts.
+    cursors: Option<Box<[u64; LEVELS]>>,
     /// Bit per level: there may be entries beyond the cursor.
     more: u8,
     /// Bit per level: it gained entries since the load under way began.
@@ -70,7 +70,8 @@ impl Levels {
     pub fn begin(&mut self, level: u8) -> u64 {
         self.loading = Some(level);
         self.gained &= !(1 << level);
-        self.cursor.get(usize::from(level)).copied().unwrap_or_default()
+        let cursor = self.cursors.as_ref().and_then(|cursors| cursors.get(usize::from(level)));
+        cursor.copied().unwrap_or_default()
     }
 
     /// The load of `level` ended. Entries come in order; those that are known already are dropped from `items`.
@@ -80,7 +81,9 @@ impl Levels {
             return false;
         }
         self.loading = None;
-        let Some(cursor) = self.cursor.get_mut(usize::from(level)) else { return false };
+        let Some(cursor) = self.cursors.get_or_insert_default().get_mut(usize::from(level)) else {
+            return false;
+        };
         items.retain(|item| {
             let new = item.key.seq > *cursor && item.key.level == level;
             *cursor = (*cursor).max(item.key.seq);
@@ -95,10 +98,14 @@ impl Levels {
 
     /// Entries of `level` from `seq` on are forgotten and must be read again.
     fn forget(&mut self, level: u8, seq: u64) {
-        if let Some(cursor) = self.cursor.get_mut(usize::from(level)) {
-            *cursor = (*cursor).min(seq.saturating_sub(1));
-            self.more |= 1 << level;
+        if usize::from(level) >= LEVELS {
+            return;
         }
+        if let Some(cursors) = &mut self.cursors {
+            let cursor = &mut cursors[usize::from(level)];
+            *cursor = (*cursor).min(seq.saturating_sub(1));
+        }
+        self.more |= 1 << level;
     }
 }
 
