@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::human::json_line;
-use anthill_crawler::focus::bayes::{MAX_TERMS, Model};
+use anthill_crawler::focus::bayes::{MAX_MODEL, MAX_TERMS, Model};
 use anthill_crawler::focus::terms::{Counts, Terms};
 use anthill_crawler::focus::train::{self, Examples, MAX_TEXTS, USUAL_TERMS};
 use anthill_crawler::lang;
@@ -22,8 +22,6 @@ const MAX_PAGE: u64 = 10 << 20;
 const MAX_ALL: usize = 1 << 30;
 /// Folders within folders that are gone into.
 const MAX_DEPTH: usize = 16;
-/// Bytes of a model's file that are read: more is none.
-const MAX_MODEL: u64 = 8 << 20;
 /// Terms of a class that are shown.
 const SHOWN: usize = 12;
 
@@ -110,7 +108,8 @@ fn cannot_read(path: &Path) -> impl FnOnce(io::Error) -> Failure {
 }
 
 fn read_model(file: &Path) -> Result<Model, Failure> {
-    let bytes = read(file, MAX_MODEL).map_err(cannot_read(file))?;
+    // With its version it has one byte more than that; what is longer is no model, and is told so.
+    let bytes = read(file, MAX_MODEL as u64 + 2).map_err(cannot_read(file))?;
     Model::decode(&bytes).map_err(|error| {
         Failure::failed(format!("{}: {error}; `anthill topic train` makes one", file.display()))
     })

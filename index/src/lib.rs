@@ -1,6 +1,6 @@
 //! From parsed page to ranked hit: one shard of the index.
 //!
-//! Knows tantivy, and nothing else of Anthill: a page comes as a [`Document`], a question as a [`Query`]. Text is
+//! Knows tantivy, and of Anthill how words are made alone: a page comes as a [`Document`], a question as a [`Query`]. Text is
 //! searched but not kept; [`Searcher::snippet`] is given it again by who keeps it.
 //!
 //! ```

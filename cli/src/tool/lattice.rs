@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Concepts that are counted, at most: some seconds of work.
+/// Concepts that are counted, at most.
 const MAX_CONCEPTS: usize = 10_000_000;
 
 /// Arguments of `anthill tool lattice`.

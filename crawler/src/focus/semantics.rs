@@ -28,8 +28,7 @@ impl Query {
     /// A query of words, stems by `terms`. Without WordNet words are equal or not related.
     pub fn new(text: &str, terms: Terms, wordnet: Option<Arc<WordNet>>, weights: Weights) -> Query {
         let mut query = Query { words: Vec::new(), terms, wordnet, weights, remembered: Map::default() };
-        let mut words = Vec::new();
-        Terms::default().each(text, |word| words.push(word.to_owned()));
+        let mut words = Terms::default().all(text);
         words.truncate(MAX_QUERY_WORDS);
         query.words = words.into_iter().map(|word| (word.clone(), query.stem(&word))).collect();
         query
@@ -70,10 +69,8 @@ impl Query {
 
     /// `a_j`: what an anchor has to do with the query; 1 if all words of the query are in it.
     pub fn anchor(&mut self, text: &str) -> f64 {
-        let mut words = Vec::new();
-        Terms::default().each(text, |word| words.push(word.to_owned()));
         let mut best = vec![0.0_f32; self.words.len()];
-        for word in words {
+        for word in Terms::default().all(text) {
             let related = self.related(&word);
             best.iter_mut().zip(related).for_each(|(best, worth)| *best = best.max(*worth));
         }

@@ -41,6 +41,13 @@ impl Terms {
         }
     }
 
+    /// The terms of a text, in order.
+    pub fn all(&mut self, text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        self.each(text, |term| all.push(term.to_owned()));
+        all
+    }
+
     /// Adds a text's terms to what was counted.
     pub fn count(&mut self, text: &str, counts: &mut Counts) {
         self.each(text, |term| match counts.get_mut(term) {
@@ -57,9 +64,7 @@ mod tests {
     use super::*;
 
     fn terms(language: Option<&str>, text: &str) -> Vec<String> {
-        let mut all = Vec::new();
-        Terms::new(language.and_then(Language::of)).each(text, |term| all.push(term.to_owned()));
-        all
+        Terms::new(language.and_then(Language::of)).all(text)
     }
 
     #[test]

@@ -41,6 +41,13 @@ pub struct Start {
     pub seed: u64,
 }
 
+impl Start {
+    /// Whether it is started as the machines of the beginning are: who founded then founds, or has founded.
+    pub fn is_as_at_first(&self) -> bool {
+        !self.lost_disk && matches!(self.how, How::First | How::Restart)
+    }
+}
+
 /// Something to be tried with many seeds. Everything in it is a pure function of its arguments.
 pub trait Scenario: Sync {
     /// What runs on the machines; parts of the scenery (a web, a client) can be variants of it.

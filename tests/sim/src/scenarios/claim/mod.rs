@@ -18,7 +18,7 @@ use crate::check::Check;
 use crate::dice::Dice;
 use crate::fault::{Dose, FaultKind, Palette, Weather};
 use crate::plan::{Accident, draw};
-use crate::scenario::{How, Scenario, Start};
+use crate::scenario::{Scenario, Start};
 use anthill_protocol::claim::Config;
 use anthill_protocol::key::Slot;
 use std::time::Duration;
@@ -145,8 +145,7 @@ impl Scenario for Claims {
 
     fn boot(&self, start: &Start) -> Boot {
         let founders = if self.0 == Variant::TwoFounders { 2 } else { 1 };
-        let founder =
-            start.id.0 < founders && !start.lost_disk && matches!(start.how, How::First | How::Restart);
+        let founder = start.id.0 < founders && start.is_as_at_first();
         Boot { variant: self.0, first: start.first, founder }
     }
 

@@ -17,7 +17,7 @@ use crate::check::{Check, View};
 use crate::dice::Dice;
 use crate::fault::{FaultKind, Palette};
 use crate::node::NodeId;
-use crate::scenario::{How, Scenario, Start};
+use crate::scenario::{Scenario, Start};
 use anthill_protocol::contract_net::CallId;
 use anthill_protocol::contract_net::story::Event;
 use anthill_protocol::key::{HostId, Slot};
@@ -235,9 +235,7 @@ impl Scenario for Swarm {
             id: start.id,
             others: start.first.max(start.id.0),
             // It is started as before: with nobody named to begin with.
-            founds: start.id == NodeId(0)
-                && !start.lost_disk
-                && matches!(start.how, How::First | How::Restart),
+            founds: start.id == NodeId(0) && start.is_as_at_first(),
             web: if matches!(self, Swarm::Bidding { .. } | Swarm::Hostile(_)) {
                 web::UNEQUAL
             } else {

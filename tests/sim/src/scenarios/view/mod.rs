@@ -140,8 +140,7 @@ impl Scenario for Membership {
             // Whom it knew may all be gone when it comes back.
             ever: if start.how == How::Restart { start.ever } else { start.first.max(start.id.0) },
             // A founder without its disk is one more that looks for others.
-            founds: start.id == NodeId(0)
-                && (start.first == 1 || !start.lost_disk && matches!(start.how, How::First | How::Restart)),
+            founds: start.id == NodeId(0) && (start.first == 1 || start.is_as_at_first()),
         }
     }
 
