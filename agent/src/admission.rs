@@ -1,6 +1,7 @@
 //! Which links become entries of queues, and at which level.
 
 use crate::crawls::Crawls;
+use crate::focus::{Focus, LEVEL_LAST};
 use crate::io::{Admission, FoundLink};
 use crate::rights::Rights;
 use anthill_crawler::exclusion::{self, Exclusions};
@@ -51,6 +52,8 @@ pub struct Offer {
     pub by: Found,
     /// The link's text, of one that another peer offers; empty where it was found here, since who made the page has it.
     pub anchor: String,
+    /// How relevant the page is that it was found on, of one that another peer offers, in thousandths; none where crawls have no topic.
+    pub relevance: Option<u16>,
 }
 
 /// How a link was found.
@@ -79,6 +82,8 @@ pub struct Door<'a> {
     pub directories: &'a mut Directories,
     /// What is forbidden.
     pub exclusions: &'a Exclusions,
+    /// What crawls are about, if they are about something.
+    pub focus: Option<&'a mut Focus>,
     /// URLs per host, at most.
     pub per_host: u64,
     /// Whether sitemaps are used.
@@ -119,7 +124,7 @@ impl Door<'_> {
         let depth = source.depth.saturating_add(u16::from(!link.sitemap));
         let by = Found::Link { site: source.site, sitemap: source.sitemap };
         let (crawl, from, anchor) = (source.crawl, source.id, String::new());
-        self.offer(Offer { link, crawl, depth, hops: 0, from, by, anchor }, full)
+        self.offer(Offer { link, crawl, depth, hops: 0, from, by, anchor, relevance: None }, full)
     }
 
     /// What another peer offers of a slot that is this peer's.
@@ -173,13 +178,14 @@ impl Door<'_> {
         }
         let (crawl, depth, hops) = (entry.crawl, entry.depth, entry.hops.saturating_add(1));
         let (by, anchor) = (Found::Redirect, String::new());
-        self.offer(Offer { link: target, crawl, depth, hops, from: Some(id), by, anchor }, &mut None)
+        let from = Some(id);
+        self.offer(Offer { link: target, crawl, depth, hops, from, by, anchor, relevance: None }, &mut None)
     }
 
     /// A seed: wanted even if it was seen.
     pub fn seed(&mut self, crawl: CrawlId, seed: FoundLink) -> Option<Admission> {
         let (by, anchor) = (Found::Seed, String::new());
-        let offer = Offer { link: seed, crawl, depth: 0, hops: 0, from: None, by, anchor };
+        let offer = Offer { link: seed, crawl, depth: 0, hops: 0, from: None, by, anchor, relevance: None };
         self.offer(offer, &mut None)
     }
 
@@ -189,17 +195,36 @@ impl Door<'_> {
         self.exclusions.forbids(scope, &link.site_name, &link.host_name, &link.url).is_some()
     }
 
-    fn admission(&self, offer: Offer) -> Admission {
-        let Offer { link, crawl, depth, hops, from, by, .. } = offer;
-        let level = match by {
-            _ if link.sitemap => LEVEL_FIRST,
+    /// The level of an entry in a crawl about everything.
+    fn level(offer: &Offer) -> u8 {
+        match offer.by {
+            _ if offer.link.sitemap => LEVEL_FIRST,
             Found::Seed | Found::Redirect => LEVEL_FIRST,
-            _ if link.doubtful => LEVEL_DOUBTFUL,
-            Found::Link { site, .. } if site == link.host.site() => LEVEL_OWN,
+            _ if offer.link.doubtful => LEVEL_DOUBTFUL,
+            Found::Link { site, .. } if site == offer.link.host.site() => LEVEL_OWN,
             // A sitemap that speaks for another site may be right, and may be anything.
             Found::Link { sitemap: true, .. } => LEVEL_DOUBTFUL,
             Found::Link { .. } => LEVEL_FOREIGN,
-        };
+        }
+    }
+
+    /// The same in one with a topic: links go where what they say of their targets puts them.
+    fn topic_level(&mut self, offer: &mut Offer) -> Option<u8> {
+        let focus = self.focus.as_mut()?;
+        let level = Door::level(offer);
+        if level == LEVEL_FIRST || level == LEVEL_DOUBTFUL {
+            return Some(if level == LEVEL_FIRST { level } else { LEVEL_LAST });
+        }
+        let link = &mut offer.link;
+        let clues = link
+            .clues
+            .get_or_insert_with(|| Box::new(focus.clues(offer.relevance, &offer.anchor, &link.url)));
+        Some(focus.level(&link.host, clues))
+    }
+
+    fn admission(&mut self, mut offer: Offer) -> Admission {
+        let level = self.topic_level(&mut offer).unwrap_or_else(|| Door::level(&offer));
+        let Offer { link, crawl, depth, hops, from, by, .. } = offer;
         let kind = if link.sitemap { EntryKind::Sitemap } else { EntryKind::Page };
         Admission {
             id: link.id,
@@ -218,6 +243,7 @@ impl Door<'_> {
                 revisit: false,
                 from,
                 first_seen_s: self.now.unix_s(),
+                clues: link.clues,
             },
         }
     }

@@ -1,14 +1,19 @@
 use super::*;
+use crate::focus;
 use crate::io::CrawlSpec;
+use crate::peer::offers;
 use crate::rights::Right;
 use anthill_crawler::canon;
 use anthill_crawler::exclusion::{Exclusion, Pattern};
+use anthill_crawler::focus::bayes::Model;
+use anthill_crawler::focus::predict::Clues;
 use anthill_crawler::frontier::{Config, Input};
 use anthill_protocol::key::Slot;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 const ID: CrawlId = CrawlId(1);
 const NOW: Instant = Instant(5_000_000);
@@ -20,6 +25,7 @@ struct House {
     exclusions: Exclusions,
     per_host: u64,
     rights: Here,
+    focus: Option<Focus>,
 }
 
 /// Holds all slots but these.
@@ -46,6 +52,7 @@ fn house(spec: CrawlSpec) -> House {
         exclusions: Exclusions::default(),
         per_host: 10,
         rights: Here::default(),
+        focus: None,
     }
 }
 
@@ -56,6 +63,7 @@ impl House {
             frontier: &self.frontier,
             directories: &mut self.directories,
             exclusions: &self.exclusions,
+            focus: self.focus.as_mut(),
             per_host: self.per_host,
             sitemaps: true,
             now: NOW,
@@ -80,6 +88,7 @@ fn link(url: &str) -> FoundLink {
         doubtful: false,
         nofollow: false,
         sitemap: false,
+        clues: None,
     }
 }
 
@@ -114,6 +123,46 @@ fn each_kind_of_link_has_its_level() {
     let list = Source { sitemap: true, ..page() };
     let links = vec![link("http://www.a.test/y"), link("http://b.test/y")];
     assert_eq!(house.levels(&list, links), [LEVEL_OWN, LEVEL_DOUBTFUL]);
+}
+
+#[test]
+fn where_there_is_a_topic_links_go_where_what_they_say_puts_them() {
+    let about = || House {
+        focus: Some(Focus::new(&focus::Settings { model: Arc::new(Model::unknowing()), levels: 4 })),
+        ..house(CrawlSpec::default())
+    };
+    let says = |url: &str, from: u16| {
+        let clues = Some(Box::new(Clues { from, anchor: 500, words: Vec::new() }));
+        FoundLink { clues, ..link(url) }
+    };
+    let sitemap = FoundLink { sitemap: true, ..says("http://a.test/sitemap.xml", 0) };
+    let doubtful = FoundLink { doubtful: true, ..says("http://a.test/?a=b", 1_000) };
+    let links = vec![
+        sitemap,
+        doubtful,
+        says("http://a.test/x", 1_000),
+        says("http://b.test/", 0),
+        link("http://b.test/y"),
+    ];
+    assert_eq!(
+        about().levels(&page(), links),
+        [LEVEL_FIRST, LEVEL_LAST, 0, 3, 2],
+        "of the last nothing is known"
+    );
+
+    // Another peer is told how relevant the page was, and reads the link itself.
+    let mut sender = about();
+    sender.rights.0.insert(SiteId::of("b.test").slot());
+    let mut door = sender.door();
+    door.links(&page(), vec![says("http://b.test/", 0), says("http://b.test/z", 1_000)]);
+    let travel = |offer: Offer| {
+        let link = offers::link(&offer, "the words").unwrap();
+        offers::offer(&link, SiteId::of("b.test").slot(), &canon::Rules::default()).unwrap()
+    };
+    let there = about().door().offered(door.offers.into_iter().map(travel).collect());
+    assert_eq!(there.iter().map(|a| a.level).collect::<Vec<_>>(), [3, 0]);
+    let clues = there[0].entry.clues.as_ref().expect("it has a topic");
+    assert_eq!((clues.from, clues.words.len()), (0, 2));
 }
 
 #[test]

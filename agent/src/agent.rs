@@ -3,13 +3,16 @@
 use crate::admission::Door;
 use crate::completion::{Desk, Fate};
 use crate::crawls::{CrawlView, Crawls};
+use crate::focus::{self, Focus};
 use crate::io::{
-    Admission, Commit, CrawlSpec, Effect, Found, Gain, Input, Linked, Offer, Permit, Reason, StoredHost, Task,
+    Admission, Commit, CrawlSpec, Effect, Found, Gain, Input, Linked, Moved, Offer, Permit, Reason,
+    StoredHost, Task,
 };
 use crate::ledger::{About, Ledger, Open};
 use crate::rights::{Alone, Right, Rights, Waiters};
 use anthill_crawler::exclusion::{self, Exclusions};
 use anthill_crawler::filter::{Budgets, Directories};
+use anthill_crawler::focus::predict::Clues;
 use anthill_crawler::frontier::{
     self, Dropped, Errand, Gate, HostView, Judgement, PermitId, State, Waiting, Work, revisit,
 };
@@ -40,6 +43,8 @@ pub struct Config {
     pub budgets: Budgets,
     /// Whether sitemaps that robots.txt names are used.
     pub sitemaps: bool,
+    /// What crawls are about; none: about everything.
+    pub focus: Option<focus::Settings>,
     /// Commits under way, at most, while permits are given.
     pub max_commits: usize,
 }
@@ -51,6 +56,7 @@ impl Default for Config {
             revisit: Some(revisit::Settings::default()),
             budgets: Budgets::default(),
             sitemaps: true,
+            focus: None,
             max_commits: 512,
         }
     }
@@ -85,6 +91,7 @@ pub struct Agent<R = Alone> {
     given: BTreeMap<PermitId, u64>,
     directories: Directories,
     exclusions: Arc<Exclusions>,
+    pub(crate) focus: Option<Focus>,
     rng: ChaCha8Rng,
     next_due: Option<Instant>,
     promoting: bool,
@@ -98,6 +105,7 @@ pub struct Agent<R = Alone> {
 struct Judge<'a, R> {
     crawls: &'a mut Crawls,
     exclusions: &'a Exclusions,
+    focus: Option<&'a Focus>,
     rights: &'a mut R,
     waiting: &'a mut Waiters,
     now: Instant,
@@ -133,6 +141,10 @@ impl<R: Rights> Gate for Judge<'_, R> {
         judgement
     }
 
+    fn level(&mut self, item: &QueueItem) -> Option<u8> {
+        self.focus?.level_now(item)
+    }
+
     fn given(&mut self, item: &QueueItem) {
         self.crawls.given(&item.entry);
     }
@@ -152,8 +164,13 @@ impl<R: Rights> Agent<R> {
         let mut rng = ChaCha8Rng::from_seed(seed);
         let mut frontier_rng = ChaCha8Rng::from_seed(seed);
         frontier_rng.set_stream(1);
+        let mut of_frontier = config.frontier.clone();
+        if config.focus.is_some() {
+            of_frontier.preference.get_or_insert(focus::SHARE_OF_OTHERS);
+        }
         Agent {
-            frontier: State::new(config.frontier.clone(), frontier_rng),
+            frontier: State::new(of_frontier, frontier_rng),
+            focus: config.focus.as_ref().map(Focus::new),
             crawls: Crawls::of_swarm(),
             ledger: Ledger::default(),
             given: BTreeMap::new(),
@@ -335,6 +352,11 @@ impl<R: Rights> Agent<R> {
         Some(view)
     }
 
+    /// How likely a page of a host with these clues is to be on topic, in thousandths; none where crawls have no topic.
+    pub fn expect(&self, host: &HostId, clues: &Clues) -> Option<u16> {
+        self.focus.as_ref().map(|focus| focus.expect(host, clues))
+    }
+
     /// How much there is of what.
     pub fn counts(&self) -> Counts {
         let (hosts, waiting_hosts) = self.frontier.hosts();
@@ -391,6 +413,7 @@ impl<R: Rights> Agent<R> {
         let mut gate = Judge {
             crawls: &mut self.crawls,
             exclusions: &self.exclusions,
+            focus: self.focus.as_ref(),
             rights: &mut self.rights,
             waiting: &mut self.waiting,
             now: self.now,
@@ -422,6 +445,7 @@ impl<R: Rights> Agent<R> {
                     outbox.push(Effect::Fetch(permit));
                 }
                 frontier::Effect::Drop { item, tries, reason } => self.dropped(&item, tries, reason, outbox),
+                frontier::Effect::Move(host, items) => self.moved(host, items, outbox),
                 frontier::Effect::Changed(host) => {
                     let mut commit = Commit::default();
                     self.add_host(&mut commit, host);
@@ -430,6 +454,14 @@ impl<R: Rights> Agent<R> {
             }
         }
         self.asked = asked;
+    }
+
+    fn moved(&mut self, host: HostId, items: Vec<(QueueItem, u8)>, outbox: &mut Vec<Effect>) {
+        let crawl = items.first().map(|(item, _)| item.entry.crawl);
+        let moved = items.into_iter().map(|(item, to)| Moved { item, to }).collect();
+        self.commit(Commit { moved, ..Commit::default() }, crawl, [Some(host), None], outbox);
+        // The frontier held it until now.
+        self.frontier.release(host, &mut Vec::new());
     }
 
     fn dropped(&mut self, item: &QueueItem, tries: u8, reason: Dropped, outbox: &mut Vec<Effect>) {
@@ -533,6 +565,7 @@ impl<R: Rights> Agent<R> {
             frontier: &self.frontier,
             directories: &mut self.directories,
             exclusions: &self.exclusions,
+            focus: self.focus.as_mut(),
             per_host: self.config.budgets.per_host,
             sitemaps: self.config.sitemaps,
             now: self.now,

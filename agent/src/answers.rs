@@ -28,6 +28,11 @@ impl<R: Rights> Agent<R> {
             Work::Entry { item, tries } => {
                 let down = self.frontier.down(flight.host, self.now);
                 let took = end.0.since(flight.given);
+                if let (Some(focus), Made::Page(facts)) = (&mut self.focus, &made)
+                    && let Some(relevance) = facts.relevance
+                {
+                    focus.learn(&flight.host, item.entry.clues.as_deref(), relevance);
+                }
                 let mut fate = self.desk().complete(&item, tries, (&end.1, took), made, previous, down);
                 if fate.tally == Some(Tally::Fetched) {
                     self.frontier.count_fetched(flight.host);

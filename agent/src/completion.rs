@@ -314,6 +314,7 @@ impl Desk<'_> {
                 text_chars: 0,
                 bytes: 0,
                 noindex: false,
+                relevance: None,
                 peer: String::new(),
                 took_ms: 0,
                 tried: Vec::new(),
@@ -339,6 +340,7 @@ fn take_facts(record: &mut UrlRecord, facts: PageFacts) {
     record.text_chars = facts.text_chars;
     record.bytes = facts.bytes;
     record.noindex = facts.noindex;
+    record.relevance = facts.relevance;
 }
 
 /// There is no page any more; says what the index has to do about it.

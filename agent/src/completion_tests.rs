@@ -51,6 +51,7 @@ fn item() -> QueueItem {
             revisit: false,
             from: None,
             first_seen_s: 5,
+            clues: None,
         },
     }
 }

@@ -19,6 +19,7 @@ fn link(url: &str) -> FoundLink {
         doubtful: false,
         nofollow: false,
         sitemap: false,
+        clues: None,
     }
 }
 
@@ -43,6 +44,7 @@ fn entry(n: u32) -> QueueItem {
             revisit: false,
             from: None::<UrlId>,
             first_seen_s: 0,
+            clues: None,
         },
     }
 }

@@ -6,6 +6,7 @@
 
 pub use crate::admission::{Found, Offer};
 use crate::rights::Right;
+use anthill_crawler::focus::predict::Clues;
 pub use anthill_crawler::frontier::{End, Failure, PermitId, ResolveFailure, Scheme};
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, Scope, UrlRecord,
@@ -72,6 +73,8 @@ pub struct FoundLink {
     pub nofollow: bool,
     /// A sitemap (from a sitemap index or robots.txt).
     pub sitemap: bool,
+    /// What the link says of its target, where crawls have a topic.
+    pub clues: Option<Box<Clues>>,
 }
 
 /// What was made of a response.
@@ -114,6 +117,8 @@ pub struct PageFacts {
     pub bytes: u64,
     /// The page asks not to be indexed.
     pub noindex: bool,
+    /// How relevant it is, in thousandths, where crawls have a topic.
+    pub relevance: Option<u16>,
 }
 
 /// A crawl as asked for.
@@ -144,7 +149,7 @@ pub struct Gain {
     pub site_name: String,
     /// The level.
     pub level: u8,
-    /// New entries.
+    /// New entries; 0 if they came from other levels.
     pub count: u32,
 }
 
@@ -319,6 +324,15 @@ pub enum IndexAction {
     Remove,
 }
 
+/// An entry that goes to another level of its queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// As it stands there.
+    pub item: QueueItem,
+    /// The level, below `LEVELS`.
+    pub to: u8,
+}
+
 /// One atomic write.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Commit {
@@ -339,6 +353,8 @@ pub struct Commit {
     pub offers: Vec<Offer>,
     /// Links from other sites that other peers found: they count for where they lead, also where that is known.
     pub linked: Vec<Linked>,
+    /// Entries that go to another level of their queue, where they still are in it.
+    pub moved: Vec<Moved>,
     /// An entry to come back at a time.
     pub schedule: Option<(Instant, UrlId, HostId, u8, QueueEntry)>,
     /// Host records that changed, whole: `admitted` is counted here, from what was gained.

@@ -11,6 +11,7 @@ mod agent;
 mod answers;
 mod completion;
 mod crawls;
+pub mod focus;
 mod ledger;
 pub mod peer;
 mod reach;

@@ -42,6 +42,16 @@ fn write(page: &mut Page, e: &Explanation) {
     page.field_if("revisit", &e.revisit_at);
     page.field("index", if e.indexed { "in it" } else { "not in it" });
     page.field("linked from", format!("{} sites", e.inlinks));
+    if let Some(topic) = &e.topic {
+        page.field_if("on topic", &topic.relevance);
+        if let (Some(level), Some(from), Some(anchor)) = (topic.level, topic.found_on, topic.anchor) {
+            let expected = topic.expected.map(|p| format!(": {p:.2} likely")).unwrap_or_default();
+            page.field(
+                "level",
+                format!("{level}{expected} (page with the link {from:.2}, its words {anchor:.2})"),
+            );
+        }
+    }
     if let Some(last) = &e.last {
         page.field_if("title", &last.title);
         page.field("fetched", format!("{}, {}", last.at, bytes(last.bytes)));

@@ -2,17 +2,18 @@
 
 use crate::failure::Failure;
 use crate::human::json_line;
-use anthill_crawler::focus::bayes::{MAX_MODEL, MAX_TERMS, Model};
+use anthill_crawler::focus::bayes::{MAX_TERMS, Model};
+use anthill_crawler::focus::reader::text_of;
 use anthill_crawler::focus::terms::{Counts, Terms};
 use anthill_crawler::focus::train::{self, Examples, MAX_TEXTS, USUAL_TERMS};
 use anthill_crawler::lang;
 use anthill_crawler::parse::{self, Input, Options};
 use anthill_index::Language;
 use anthill_node::files::{self, Readers};
+use anthill_node::topic;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -108,18 +109,7 @@ fn cannot_read(path: &Path) -> impl FnOnce(io::Error) -> Failure {
 }
 
 fn read_model(file: &Path) -> Result<Model, Failure> {
-    // With its version it has one byte more than that; what is longer is no model, and is told so.
-    let bytes = read(file, MAX_MODEL as u64 + 2).map_err(cannot_read(file))?;
-    Model::decode(&bytes).map_err(|error| {
-        Failure::failed(format!("{}: {error}; `anthill topic train` makes one", file.display()))
-    })
-}
-
-/// The first so many bytes of a file.
-fn read(file: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(file)?.take(most).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    topic::read(file).map_err(|error| Failure::failed(format!("{error:#}")))
 }
 
 /// Files of a folder and those within, in order of name, hidden ones left out.
@@ -147,11 +137,11 @@ fn pages(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fa
 
 /// What is to be read of a page, its title first; none where there is no text.
 fn text(file: &Path) -> Result<Option<String>, Failure> {
-    let body = read(file, MAX_PAGE).map_err(cannot_read(file))?;
+    let body = files::head(file, MAX_PAGE).map_err(cannot_read(file))?;
     let url = url::Url::parse("http://example.invalid/").expect("a URL");
     let input = Input { body: &body, url: &url, content_type: None, robots_headers: &[], agent: "anthill" };
     let page = parse::parse(&input, &Options { language: false, ..Options::default() });
-    let text = [page.title.unwrap_or_default(), page.text].join("\n");
+    let text = text_of(&page.title.unwrap_or_default(), &page.text);
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 

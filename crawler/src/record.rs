@@ -1,14 +1,16 @@
 //! What is written down: the records a store keeps for the frontier. Only these types are stored; inner
 //! state is not.
 
+use crate::focus::predict::Clues;
 use crate::time::Instant;
 use anthill_protocol::key::{HostId, UrlId};
 use anthill_protocol::wire::Versioned;
 use serde::{Deserialize, Serialize};
 
-/// Levels of a host's queue: 0 is served first. Stage 4 makes them steps to the topic; until then 0 holds seeds,
-/// sitemaps and redirect targets, 1 links from other sites, 2 links within a site, 3 what filters call doubtful.
-pub const LEVELS: usize = 4;
+/// Levels of a host's queue: 0 is served first, and holds seeds, sitemaps and redirect targets. In a crawl without a topic 1 has links
+/// from other sites, 2 links within a site, 3 what filters call doubtful. In one with a topic the first few say how near to it a page
+/// is likely to be, and the last has what is doubtful.
+pub const LEVELS: usize = 8;
 
 /// A crawl that somebody asked for: its number at a peer that is alone; in a swarm the tag under which all peers know it
 /// (`anthill_protocol::registry`), so that queues mean the same at whoever holds their slot.
@@ -45,6 +47,8 @@ pub struct QueueEntry {
     pub from: Option<UrlId>,
     /// Unix seconds when it was found.
     pub first_seen_s: u64,
+    /// What the link says of it, in a crawl with a topic.
+    pub clues: Option<Box<Clues>>,
 }
 
 impl QueueEntry {
@@ -55,7 +59,7 @@ impl QueueEntry {
 }
 
 impl Versioned for QueueEntry {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     const LIMIT: usize = 0x1_0000;
 }
 
@@ -167,6 +171,8 @@ pub struct UrlRecord {
     pub bytes: u64,
     /// Whether the page asked not to be indexed.
     pub noindex: bool,
+    /// How relevant it is to the topic of the swarm's crawls, in thousandths; none if they have none.
+    pub relevance: Option<u16>,
     /// Who fetched it (PeerId); empty for this peer.
     pub peer: String,
     /// Milliseconds that the last try took.
@@ -200,7 +206,7 @@ impl UrlRecord {
 }
 
 impl Versioned for UrlRecord {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
     const LIMIT: usize = 0x1_0000;
 }
 

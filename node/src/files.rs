@@ -1,6 +1,7 @@
-//! Files that are there whole or not at all.
+//! Files that are there whole or not at all, and are read as far as they may be.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Who may read a file, as the system's mask (umask) allows.
@@ -10,6 +11,16 @@ pub enum Readers {
     Owner,
     /// Anybody.
     All,
+}
+
+/// The first so many bytes of a file, or all if there are fewer: whoever made it, memory has a bound.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn head(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a file in place of the one that may be there: under another name first, and synced, so that a crash leaves one of the two.
@@ -54,6 +65,8 @@ mod tests {
             assert!(readers == Readers::All || mode & 0o077 == 0, "{mode:o}");
         }
         assert_eq!(std::fs::read_dir(dir.path()).expect("a folder").count(), 1);
+        assert_eq!(head(&path, 5).expect("there"), b"the s");
+        assert_eq!(head(&path, 99).expect("there"), b"the second");
         let nowhere = dir.path().join("none").join("file");
         assert!(replace(&nowhere, b"", Readers::All).is_err());
     }

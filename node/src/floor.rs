@@ -86,6 +86,7 @@ fn workshop(settings: &Settings, writer: &Writer) -> anyhow::Result<Workshop> {
         canon: setup::canon(settings),
         filters: setup::filters(settings, 2026),
         extractions: setup::extractions(settings)?,
+        topic: None,
         agent: setup::AGENT.to_owned(),
         recent_urls: writer.recent_urls(),
         recent_links: writer.recent_links(),
@@ -132,7 +133,7 @@ fn parse(workshop: &Workshop, pages: &[Fetched]) -> (Duration, Duration) {
         let begun = cpu::thread();
         let mut page = parse::parse(&input, &parse::Options::default());
         let parsed = cpu::thread();
-        let found = workshop.links(&mut page, &url, canon.site_id());
+        let found = workshop.links(&mut page, &url, canon.site_id(), None);
         links_time += cpu::thread().saturating_sub(parsed);
         parse_time += parsed.saturating_sub(begun);
         drop(found);
@@ -156,12 +157,12 @@ fn cores_scaling(workshop: &Workshop, pages: &[Fetched]) -> f64 {
 }
 
 fn make(workshop: &Workshop, pages: Vec<Fetched>) -> anyhow::Result<(Duration, Vec<(Canon, Product)>)> {
-    let mut compressor = zstd::bulk::Compressor::new(1)?;
+    let mut tools = workshop.tools()?;
     let mut products = Vec::with_capacity(pages.len());
     let begun = cpu::thread();
     for (canon, received) in pages {
         let url = canon.to_url();
-        let product = workshop.page(canon.url_id(), canon.url(), &url, received, 1, &mut compressor);
+        let product = workshop.page(canon.url_id(), canon.url(), &url, received, 1, &mut tools);
         products.push((canon, product));
     }
     Ok((cpu::thread().saturating_sub(begun), products))
@@ -210,6 +211,7 @@ fn admission(link: FoundLink) -> Admission {
             revisit: false,
             from: None,
             first_seen_s: 1,
+            clues: None,
         },
     }
 }

@@ -23,6 +23,7 @@ pub mod shared;
 pub mod store;
 pub mod swarm;
 mod told;
+pub mod topic;
 pub mod wordnet;
 pub mod worker;
 

@@ -115,6 +115,7 @@ async fn start(
         format!("the API cannot listen on {}: another program may; choose with --api IP:PORT, port 0 takes a free one", settings.api)
     })?;
     let bound = listener.local_addr()?;
+    let topic = crate::topic::of(&settings)?;
     let ground = crate::swarm::join(&settings, &identity).await?;
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(&settings))?);
     let interrupted = store.take_interrupted()?;
@@ -137,6 +138,7 @@ async fn start(
         seed: seed(),
         description: ground.description,
         followed: subscriptions.issuers(),
+        topic: topic.clone(),
     };
     let mind = crate::swarm::mind(&settings, &store, &writer, signer.clone(), outset)?;
     let unsynced = Unsynced::new(writer.heads());
@@ -144,6 +146,7 @@ async fn start(
         canon: setup::canon(&settings),
         filters: setup::filters(&settings, year(&clock)),
         extractions: setup::extractions(&settings)?,
+        topic: topic.map(|topic| topic.model),
         agent: setup::AGENT.to_owned(),
         recent_urls: writer.recent_urls(),
         recent_links: writer.recent_links(),

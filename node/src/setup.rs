@@ -2,7 +2,7 @@
 
 use crate::settings::Settings;
 use crate::store::family::Memory;
-use anthill_agent::peer;
+use anthill_agent::{focus, peer};
 use anthill_crawler::canon::{self, Rules};
 use anthill_crawler::exclusion::Pattern;
 use anthill_crawler::fetch::{self, FetchConfig, Resolver, ResolverConfig};
@@ -144,11 +144,16 @@ pub fn agent(settings: &Settings) -> anthill_agent::Config {
     config
 }
 
-/// What the parts of a peer's mind are held to; `also_followed` are issuers of exclusions on lists that are followed.
+/// What the parts of a peer's mind are held to; `also_followed` are issuers of exclusions on lists that are followed, `topic` is what
+/// crawls are about.
 ///
 /// # Errors
 /// None that the check of settings does not find first.
-pub fn mind(settings: &Settings, also_followed: BTreeSet<PeerKey>) -> anyhow::Result<peer::Config> {
+pub fn mind(
+    settings: &Settings,
+    also_followed: BTreeSet<PeerKey>,
+    topic: Option<focus::Settings>,
+) -> anyhow::Result<peer::Config> {
     let keys = |names: &[String]| -> anyhow::Result<BTreeSet<PeerKey>> {
         let key = |name: &String| {
             let peer: PeerId = name.parse().with_context(|| format!("{name} is no PeerId"))?;
@@ -159,7 +164,7 @@ pub fn mind(settings: &Settings, also_followed: BTreeSet<PeerKey>) -> anyhow::Re
         names.iter().map(key).collect()
     };
     Ok(peer::Config {
-        crawl: agent(settings),
+        crawl: anthill_agent::Config { focus: topic, ..agent(settings) },
         view: view::Config::of(Key::of_swarm(&settings.swarm)),
         claim: claim::Config { replicas: settings.replicas, ..claim::Config::default() },
         replica: replica::Config { replicas: settings.replicas, ..replica::Config::default() },

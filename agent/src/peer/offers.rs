@@ -29,6 +29,7 @@ pub fn link(offer: &Offer, anchor: &str) -> Option<Link> {
         crawl: offer.crawl.0,
         depth: offer.depth,
         flags,
+        relevance: offer.link.clues.as_ref().map(|clues| clues.from),
     })
 }
 
@@ -52,6 +53,7 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
         from: (link.source != id).then_some(link.source),
         by,
         anchor: link.anchor.clone(),
+        relevance: link.relevance,
         link: FoundLink {
             id,
             host: canon.host_id(),
@@ -61,6 +63,7 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
             doubtful: link.flags.has(Flags::DOUBTFUL),
             nofollow: link.flags.has(Flags::NOFOLLOW),
             sitemap: link.flags.has(Flags::SITEMAP),
+            clues: None,
         },
     })
 }

@@ -78,6 +78,7 @@ fn found(seed: &str, rules: &canon::Rules) -> Option<FoundLink> {
         doubtful: false,
         nofollow: false,
         sitemap: false,
+        clues: None,
     })
 }
 

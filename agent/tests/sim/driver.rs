@@ -3,9 +3,11 @@
 use crate::store::{Applied, Store};
 use crate::web::{Dice, Web, link};
 use anthill_agent::io::{
-    CrawlSpec, Effect, End, Failure, Input, Made, PageFacts, Permit, PermitId, ResolveFailure, Task,
+    CrawlSpec, Effect, End, Failure, FoundLink, Input, Made, PageFacts, Permit, PermitId, ResolveFailure,
+    Task,
 };
 use anthill_agent::{Agent, Config};
+use anthill_crawler::focus::predict::{self, Clues};
 use anthill_crawler::record::CrawlId;
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::HostId;
@@ -64,8 +66,15 @@ pub struct Driver {
     answered: u32,
     promoted: bool,
     pub local: bool,
+    /// How relevant a page is, in thousandths, where crawls have a topic.
+    pub relevance: Option<fn(&str) -> u16>,
     /// A resolver that does not know some names.
     pub no_such_name: Vec<String>,
+}
+
+/// Its host, as a word.
+fn words_of_host(url: &str) -> Vec<u32> {
+    vec![predict::word(url.split('/').nth(2).unwrap_or_default(), true)]
 }
 
 pub const START: Instant = Instant(1_700_000_000_000_000);
@@ -98,6 +107,7 @@ impl Driver {
             answered: 0,
             promoted: false,
             local: true,
+            relevance: None,
             no_such_name: Vec::new(),
         };
         driver.start(false);
@@ -289,7 +299,8 @@ impl Driver {
             (Some(200), ..) => {
                 let mut digest = [1; 16];
                 digest[..8].copy_from_slice(&(permit.url.len() as u64).to_be_bytes());
-                Made::Page(Box::new(PageFacts { digest, ..PageFacts::default() }))
+                let relevance = self.relevance.map(|of| of(&permit.url));
+                Made::Page(Box::new(PageFacts { digest, relevance, ..PageFacts::default() }))
             }
             (Some(304), ..) => Made::NotModified,
             _ => Made::Nothing("nothing".into()),
@@ -298,7 +309,11 @@ impl Driver {
             Task::Entry(item) => self.store.records.get(&item.id).cloned().map(Box::new),
             Task::Robots { .. } => None,
         };
-        let links = links.iter().map(|url| link(url)).collect();
+        let relevance = if let Made::Page(facts) = &made { facts.relevance } else { None };
+        let clues = |url: &str| {
+            relevance.map(|from| Box::new(Clues { from, anchor: 500, words: words_of_host(url) }))
+        };
+        let links = links.iter().map(|url| FoundLink { clues: clues(url), ..link(url) }).collect();
         let made = Input::Made { permit: permit.id, made, links, previous };
         let wait = self.some(40_000);
         self.at(ended + wait, Event::Tell(Box::new(made)));

@@ -3,6 +3,7 @@
 mod check;
 mod driver;
 mod store;
+mod topic;
 mod web;
 
 use anthill_agent::Config;

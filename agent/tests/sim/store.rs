@@ -1,6 +1,6 @@
 //! A store in memory, with the semantics that the real one must have: what was applied survives a crash.
 
-use anthill_agent::io::{Commit, Gain, Permit, Scheme, StoredHost};
+use anthill_agent::io::{Commit, Gain, Moved, Permit, Scheme, StoredHost};
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, UrlRecord,
 };
@@ -21,6 +21,8 @@ pub struct Store {
     /// By run and permit.
     pub in_flight: BTreeMap<(u32, u64), Permit>,
     pub seq: u64,
+    /// Entries that went to another level.
+    pub moves: u64,
 }
 
 /// What came of some commits.
@@ -31,9 +33,9 @@ pub struct Applied {
 }
 
 impl Applied {
-    fn gain(&mut self, host: HostId, name: &str, site: &str, level: u8) {
+    fn gain(&mut self, host: HostId, name: &str, site: &str, level: u8, count: u32) {
         let gain = Gain { host, host_name: name.into(), site_name: site.into(), level, count: 0 };
-        self.gains.entry((host, level)).or_insert(gain).count += 1;
+        self.gains.entry((host, level)).or_insert(gain).count += count;
     }
 }
 
@@ -75,13 +77,21 @@ impl Store {
             crawl.admitted += 1;
             crawl.untried += 1;
             *applied.admitted.entry((admission.entry.crawl, admission.host.slot())).or_default() += 1;
-            applied.gain(admission.host, &admission.host_name, &admission.site_name, admission.level);
+            applied.gain(admission.host, &admission.host_name, &admission.site_name, admission.level, 1);
             self.hosts.entry(admission.host).or_insert_with(|| HostRecord {
                 name: admission.host_name,
                 site: admission.site_name,
                 ..HostRecord::default()
             });
             self.push(admission.host, admission.level, admission.id, admission.entry);
+        }
+        for Moved { item, to } in commit.moved {
+            let (id, entry) = self.queues.remove(&item.key).expect("it waits where it is said to");
+            assert!((id, &entry) == (item.id, &item.entry) && to > item.key.level);
+            let record = self.hosts[&item.key.host].clone();
+            applied.gain(item.key.host, &record.name, &record.site, to, 0);
+            self.push(item.key.host, to, id, entry);
+            self.moves += 1;
         }
         if let Some((at, id, host, level, entry)) = commit.schedule {
             self.due.insert((at, id), (host, level, entry));
@@ -98,7 +108,7 @@ impl Store {
             let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= now) else { return };
             let ((_, id), (host, level, entry)) = entry.remove_entry();
             let record = &self.hosts[&host];
-            applied.gain(host, &record.name.clone(), &record.site.clone(), level);
+            applied.gain(host, &record.name.clone(), &record.site.clone(), level, 1);
             self.push(host, level, id, entry);
         }
     }

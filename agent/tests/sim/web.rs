@@ -296,5 +296,6 @@ pub fn link(url: &str) -> FoundLink {
         doubtful: false,
         nofollow: false,
         sitemap: false,
+        clues: None,
     }
 }

@@ -99,6 +99,19 @@ pub enum ModelError {
 }
 
 impl Model {
+    /// One that knows nothing: any text is as likely on topic as off.
+    pub fn unknowing() -> Model {
+        Model {
+            language: None,
+            classes: vec!["topic".to_owned(), "other".to_owned()],
+            terms: Vec::new(),
+            weights: Vec::new(),
+            slope: 1.0,
+            bias: vec![0.0, 0.0],
+            trained: Trained::default(),
+        }
+    }
+
     /// The bytes that are stored and sent.
     pub fn encode(&self) -> Vec<u8> {
         wire::encode(self)

@@ -15,6 +15,12 @@ fn small() -> Model {
 }
 
 #[test]
+fn who_knows_nothing_is_not_sure_of_anything() {
+    let model = Model::decode(&Model::unknowing().encode()).unwrap();
+    assert_eq!(Classifier::new(model).judge("whatever it says").on(), 0.5);
+}
+
+#[test]
 fn words_of_a_class_speak_for_it_and_unknown_ones_for_none() {
     let mut classifier = Classifier::new(small());
     let on = |classifier: &mut Classifier, text: &str| classifier.judge(text).on();

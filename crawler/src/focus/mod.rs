@@ -8,6 +8,7 @@ mod calibrate;
 pub mod concepts;
 pub mod lattice;
 pub mod predict;
+pub mod reader;
 pub mod rules;
 pub mod semantics;
 pub mod terms;

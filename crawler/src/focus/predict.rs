@@ -10,6 +10,7 @@
 
 use super::terms::Terms;
 use anthill_protocol::key::HostId;
+use serde::{Deserialize, Serialize};
 
 /// Words of one link that count: those of its anchor first, then those of its URL, the last of which say most.
 pub const MAX_CLUES: usize = 16;
@@ -18,7 +19,9 @@ const PLACES: usize = 1 << 16;
 /// Places of what hosts had so far.
 const HOSTS: usize = 1 << 14;
 /// Clues that every link has.
-const CONSTANTS: usize = 6;
+const CONSTANTS: usize = 4;
+/// What a relevance of 1 is in whole numbers.
+pub const CERTAIN: u16 = 1_000;
 /// How far one page moves a weight that was never moved, by what it was mistaken.
 const STEP: f32 = 0.3;
 /// What squares of earlier moves begin with: the first is not the largest by far.
@@ -32,19 +35,20 @@ const AT_LARGE: f32 = 0.5;
 /// Beyond this a logit makes no difference.
 const MAX_LOGIT: f32 = 30.0;
 
-/// What is known of a page before it is fetched.
-#[derive(Clone, PartialEq, Debug, Default)]
+/// What is known of a page before it is fetched, from the link by which it was first found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Clues {
-    /// Of the pages that link to it, the greatest relevance, 0 to 1.
-    pub best: f32,
-    /// Of the same, the mean.
-    pub mean: f32,
-    /// How many these are.
-    pub links: u32,
-    /// What a text that says no more than the anchor is about: its relevance, 0 to 1.
-    pub anchor: f32,
+    /// Relevance of the page it was found on, in thousandths.
+    pub from: u16,
+    /// What a text that says no more than the anchor is about: its relevance, in thousandths.
+    pub anchor: u16,
     /// Words of anchor and URL, [`word`] of each, at most [`MAX_CLUES`] count.
     pub words: Vec<u32>,
+}
+
+/// A probability in thousandths.
+pub fn thousandths(p: f64) -> u16 {
+    (p.clamp(0.0, 1.0) * f64::from(CERTAIN)).round() as u16
 }
 
 /// Stands for a word of an anchor (`of_url` false) or a URL.
@@ -92,8 +96,8 @@ pub struct Predictor {
 impl Default for Predictor {
     fn default() -> Predictor {
         let mut constants = [Weight::default(); CONSTANTS];
-        // Best and mean of those that link here, the anchor, and what the host had; the last two are how many link here, and that there is a link.
-        for (weight, worth) in constants.iter_mut().zip([0.5, 0.5, 0.5, 1.0]) {
+        // The page with the link, the anchor, and what the host had; the last is that there is a link.
+        for (weight, worth) in constants.iter_mut().zip([1.0, 0.5, 1.0]) {
             weight.worth = worth;
         }
         Predictor { constants, places: vec![Weight::default(); PLACES], hosts: vec![Had::default(); HOSTS] }
@@ -147,8 +151,8 @@ impl Predictor {
         } else {
             0.0
         };
-        let many = (clues.links.max(1) as f32).ln();
-        [logit(clues.best), logit(clues.mean), logit(clues.anchor), of_host, many, 1.0]
+        let share = |thousandths: u16| f32::from(thousandths) / f32::from(CERTAIN);
+        [logit(share(clues.from)), logit(share(clues.anchor)), of_host, 1.0]
     }
 }
 
@@ -176,9 +180,9 @@ mod tests {
         HostId::of(SiteId::of(name), name)
     }
 
-    fn clues(relevance: f32, anchor: &str) -> Clues {
+    fn clues(from: f64, anchor: &str) -> Clues {
         let words = words(&mut Terms::default(), anchor, "");
-        Clues { best: relevance, mean: relevance, links: 1, anchor: 0.5, words }
+        Clues { from: thousandths(from), anchor: 500, words }
     }
 
     #[test]
@@ -186,9 +190,9 @@ mod tests {
         let new = Predictor::default();
         let of = |relevance| new.predict(&host("a.test"), &clues(relevance, ""));
         for relevance in [0.0, 0.2, 0.5, 0.8, 1.0] {
-            assert!((of(relevance) - relevance).abs() < 0.05, "{relevance}: {}", of(relevance));
+            assert!((f64::from(of(relevance)) - relevance).abs() < 0.05, "{relevance}: {}", of(relevance));
         }
-        let named = Clues { anchor: 0.9, ..clues(0.5, "") };
+        let named = Clues { anchor: 900, ..clues(0.5, "") };
         assert!(new.predict(&host("a.test"), &named) > 0.6);
     }
 
@@ -220,11 +224,11 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_learned_predictions_are_probabilities(
-            lessons in proptest::collection::vec((any::<[u32; 3]>(), -1.0f32..2.0, -1.0f32..2.0, any::<bool>()), 0..200),
+            lessons in proptest::collection::vec((any::<[u32; 3]>(), any::<[u16; 2]>(), -1.0f32..2.0, any::<bool>()), 0..200),
         ) {
             let mut predictor = Predictor::default();
-            for (words, best, relevance, has_clues) in lessons {
-                let clues = Clues { best, mean: best, links: words[0], anchor: relevance, words: words.to_vec() };
+            for (words, [from, anchor], relevance, has_clues) in lessons {
+                let clues = Clues { from, anchor, words: words.to_vec() };
                 predictor.learn(&host("a.test"), has_clues.then_some(&clues), relevance);
                 let p = predictor.predict(&host("a.test"), &clues);
                 prop_assert!((0.0..=1.0).contains(&p), "{}", p);

@@ -341,6 +341,8 @@ pub enum Effect {
         /// Why.
         reason: Dropped,
     },
+    /// Entries of a host, as they stand on disk, go to worse levels of its queue. The host is held until that is written.
+    Move(HostId, Vec<(QueueItem, u8)>),
     /// A host's politeness changed without a request; its record is to be written.
     Changed(HostId),
 }
@@ -386,6 +388,10 @@ pub trait Gate {
     /// Until when a request to a host at this address may be sent, where `delay` is kept between two sendings; none if it
     /// may not for now: then the host waits until [`State::unpark`].
     fn until(&mut self, host: HostId, address: IpAddr, delay: Duration) -> Option<Instant>;
+    /// The level at which an entry would be queued now, if that is known to be another than when it came; a worse one it is moved to.
+    fn level(&mut self, _item: &QueueItem) -> Option<u8> {
+        None
+    }
     /// What is to become of this entry, whose host is called `name` and belongs to `site`.
     fn judge(&mut self, item: &QueueItem, name: &str, site: &str) -> Judgement;
     /// A permit for it was given.

@@ -169,6 +169,26 @@ impl Front {
         }
     }
 
+    /// Takes out those of a level for which `worse` names a level that is worse: entries that were not tried since they were read.
+    pub fn take_worse(
+        &mut self,
+        level: u8,
+        mut worse: impl FnMut(&QueueItem) -> Option<u8>,
+    ) -> Vec<(QueueItem, u8)> {
+        let Some(queue) = self.levels.get_mut(usize::from(level)) else { return Vec::new() };
+        let mut taken = Vec::new();
+        for ready in std::mem::take(queue) {
+            let to = worse(&ready.item)
+                .filter(|to| *to > ready.item.key.level && usize::from(*to) < LEVELS && ready.tries == 0);
+            match to {
+                Some(to) => taken.push((ready.item, to)),
+                None => queue.push_back(ready),
+            }
+        }
+        self.len -= taken.len();
+        taken
+    }
+
     /// Forgets everything, so that it is read again when its turn is near. Only to be called while no entry of the
     /// host is in flight or waits to be written: those are behind the cursor and must not be read again.
     pub fn forget(&mut self, levels: &mut Levels) {
@@ -204,6 +224,7 @@ pub(super) mod tests {
                 revisit: false,
                 from: None,
                 first_seen_s: 0,
+                clues: None,
             },
         }
     }
@@ -229,6 +250,23 @@ pub(super) mod tests {
         let order: Vec<_> =
             std::iter::from_fn(|| front.pop()).map(|r| (r.item.key.level, r.item.key.seq)).collect();
         assert_eq!(order, [(0, 5), (0, 7), (1, 3), (2, 1), (2, 2)]);
+        assert!(front.is_empty());
+    }
+
+    #[test]
+    fn what_belongs_to_a_worse_level_is_taken_out_of_its_own() {
+        let mut front = Front::default();
+        for (level, seq) in [(1, 1), (1, 2), (1, 3), (1, 4), (2, 9)] {
+            front.push(ready(level, seq));
+        }
+        front.push(Ready { tries: 1, ..ready(1, 5) });
+        let to = |item: &QueueItem| {
+            [None, None, Some(3), Some(0), Some(LEVELS as u8), Some(2)][item.key.seq as usize]
+        };
+        let taken = front.take_worse(1, to);
+        assert_eq!(taken.iter().map(|(item, to)| (item.key.seq, *to)).collect::<Vec<_>>(), [(2, 3)]);
+        let left: Vec<_> = std::iter::from_fn(|| front.pop()).map(|r| r.item.key.seq).collect();
+        assert_eq!(left, [1, 3, 4, 5, 9]);
         assert!(front.is_empty());
     }
 

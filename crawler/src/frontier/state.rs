@@ -135,7 +135,7 @@ impl State {
             Input::Stored { host, record, first_level } => self.stored(host, &record, first_level, now),
             Input::Gained { host, name, site, level, count, admitted } => {
                 let state = self.host_or_new(host, &name, &site);
-                if admitted {
+                if admitted && count > 0 {
                     state.counts.admitted = state.counts.admitted.saturating_add(count);
                     state.dirty = true;
                 }

@@ -168,10 +168,23 @@ impl State {
                 }),
                 Judgement::Go => None,
             };
+            if reason.is_none() && *drops > 0 && gate.level(&ready.item).is_some_and(|to| to > level) {
+                let front = host.warm.as_mut().map(|warm| &mut warm.front);
+                let worse =
+                    front.map(|front| front.take_worse(level, |item| gate.level(item))).unwrap_or_default();
+                if !worse.is_empty() {
+                    *drops -= 1;
+                    // They are behind the cursor: what is left must not be forgotten, and read again, before they are written.
+                    host.busy += 1;
+                    out.push(Effect::Move(id, worse));
+                    continue;
+                }
+            }
             let is_held = |preference: &mut Preference| !preference.may(id, level, now);
             if reason.is_none() && self.preference.as_mut().is_some_and(is_held) {
                 return Turn::Held;
             }
+            let Some((_, ready)) = host.warm.as_ref().and_then(|warm| warm.front.peek()) else { continue };
             let scheme = Scheme::of(&ready.item.entry.url);
             let reason = match (reason, host.warm.as_ref().and_then(|warm| warm.rules.as_ref())) {
                 (Some(reason), _) => reason,

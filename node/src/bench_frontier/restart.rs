@@ -77,7 +77,13 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
     restarted.hosts = store.hosts_with_queues()?.len();
     restarted.state_s = begun.elapsed().as_secs_f64();
     let _ = driver_in.send(ToDriver::Input(start));
-    let outset = Outset { now: clock.now(), seed: [0; 32], description: alone, followed: BTreeSet::new() };
+    let outset = Outset {
+        now: clock.now(),
+        seed: [0; 32],
+        description: alone,
+        followed: BTreeSet::new(),
+        topic: None,
+    };
     let driver = Driver::new(Wiring {
         mind: crate::swarm::mind(settings, &store, &writer, signer, outset)?,
         network: None,

@@ -96,6 +96,7 @@ impl Urls {
                 revisit: false,
                 from: Some(UrlId::from_bytes(from)),
                 first_seen_s: FOUND_S + number / 1_000,
+                clues: None,
             },
         }
     }

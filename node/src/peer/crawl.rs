@@ -86,6 +86,7 @@ impl Live {
             doubtful: false,
             nofollow: false,
             sitemap: false,
+            clues: None,
         })
     }
 

@@ -6,12 +6,18 @@ use crate::api::{PeerError, types};
 use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Scope;
 use anthill_crawler::filter::Verdict;
+use anthill_crawler::focus::predict::CERTAIN;
 use anthill_crawler::record::{Attempt, RobotsAnswer, UrlRecord, UrlState};
 use anthill_crawler::robots::Robots;
 use anthill_protocol::key::UrlId;
 
 /// Linking sites counted.
 const MAX_INLINKS: usize = 10_000;
+
+/// Thousandths as a share of 1.
+fn share(thousandths: u16) -> f64 {
+    f64::from(thousandths) / f64::from(CERTAIN)
+}
 
 impl Live {
     pub(super) fn explain(&self, typed: &str) -> Result<types::Explanation, PeerError> {
@@ -69,7 +75,17 @@ impl Live {
             }
         };
         let Some(item) = queued else { return Ok(()) };
-        let view = self.ask(move |mind| mind.crawl().host_view(host))?;
+        let clues = item.entry.clues.clone();
+        let (view, expected) = self.ask(move |mind| {
+            let crawl = mind.crawl();
+            (crawl.host_view(host), clues.and_then(|clues| crawl.expect(&host, &clues)))
+        })?;
+        if let Some(clues) = &item.entry.clues {
+            let topic = told.topic.get_or_insert_default();
+            topic.level = Some(item.key.level);
+            topic.expected = expected.map(share);
+            (topic.found_on, topic.anchor) = (Some(share(clues.from)), Some(share(clues.anchor)));
+        }
         told.state = "queued".into();
         told.crawl = Some(item.entry.crawl.0);
         told.depth = Some(u32::from(item.entry.depth));
@@ -135,6 +151,9 @@ impl Live {
         told.first_seen_at = rfc3339(record.first_seen_s);
         if let Some(from) = record.from {
             told.found_on = self.store.url(&from)?.map(|r| r.url);
+        }
+        if let Some(relevance) = record.relevance {
+            told.topic.get_or_insert_default().relevance = Some(share(relevance));
         }
         told.attempts_total = u64::from(record.tries);
         told.attempts = record.attempts().iter().map(attempt).collect();

@@ -3,7 +3,7 @@
 use super::{Live, LivePeer, PATIENCE, ending};
 use crate::api::{ByteStream, PeerError, types};
 use crate::store::write::Write;
-use crate::worker::make::{Product, Received, first_record};
+use crate::worker::make::{Product, Received, Tools, first_record};
 use crate::worker::write::ToWriter;
 use anthill_agent::io::{Commit, IndexAction, Made};
 use anthill_crawler::archive::{Limits, ReadError, Reader, Record, RecordType};
@@ -69,8 +69,7 @@ impl LivePeer {
 impl Live {
     fn import(&self, name: String, archive: impl Read) -> Result<types::ImportReport, PeerError> {
         let mut report = types::ImportReport { name, ..types::ImportReport::default() };
-        let mut compressor =
-            zstd::bulk::Compressor::new(1).map_err(|e| PeerError::Internal(e.to_string()))?;
+        let mut tools = self.workshop.tools().map_err(|e| PeerError::Internal(e.to_string()))?;
         for entry in Reader::new(archive, Limits::default()) {
             match entry {
                 Ok(record) => {
@@ -78,7 +77,7 @@ impl Live {
                     for defect in &record.defects {
                         tell(&mut report, record.offset, defect.to_string());
                     }
-                    if self.import_record(record, &mut compressor)? {
+                    if self.import_record(record, &mut tools)? {
                         report.pages += 1;
                         if report.pages.is_multiple_of(AHEAD as u64) {
                             self.written()?;
@@ -108,11 +107,7 @@ impl Live {
     }
 
     /// Keeps and indexes a record's page; whether it is one.
-    fn import_record(
-        &self,
-        record: Record,
-        compressor: &mut zstd::bulk::Compressor<'static>,
-    ) -> Result<bool, PeerError> {
+    fn import_record(&self, record: Record, tools: &mut Tools) -> Result<bool, PeerError> {
         let wanted = matches!(record.kind, RecordType::Response | RecordType::Resource);
         let status = record.status().unwrap_or(200);
         let kind = parse::kind(record.content_type(), &record.payload);
@@ -130,7 +125,7 @@ impl Live {
         let at_us = record.date.map_or_else(|| self.clock.now().0, |d| d.0);
         let received = received(record, status);
         let id = canon.url_id();
-        let product = self.workshop.page(id, canon.url(), &canon.to_url(), received, at_us, compressor);
+        let product = self.workshop.page(id, canon.url(), &canon.to_url(), received, at_us, tools);
         let Product { made: Made::Page(facts), page: Some(page), .. } = product else { return Ok(false) };
         let index = if facts.noindex { IndexAction::StoreOnly } else { IndexAction::Put };
         let record = Box::new(first_record(&canon, &facts, status, at_us / 1_000_000));

@@ -3,6 +3,7 @@
 use super::error::SettingsError;
 use super::tree::Settings;
 use crate::lists::subscriptions::{MAX_SUBSCRIPTIONS, Wanted};
+use anthill_agent::focus::MAX_TOPIC_LEVELS;
 use anthill_dht::{Multiaddr, PeerId};
 use anthill_protocol::member::{MAX_TOKENS, MIN_TOKENS};
 use std::time::Duration;
@@ -116,6 +117,7 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
         ("limits.per_directory", s.limits.per_directory as usize, 1, u32::MAX as usize),
         ("ranking.near_duplicate_bits", s.ranking.near_duplicate_bits as usize, 0, 64),
         ("contracts.candidates", s.contracts.candidates, 1, 24),
+        ("topic.levels", s.topic.levels, 1, usize::from(MAX_TOPIC_LEVELS)),
         ("cache.dns_entries", s.cache.dns_entries, 1, 10_000_000),
     ] {
         if value < low || value > high {
@@ -124,6 +126,11 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
     }
     if s.ranking.language_share > 1.0 {
         return fail("ranking.language_share", format!("0 to 1, not {}", s.ranking.language_share));
+    }
+    let is_digest =
+        |text: &String| text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if s.topic.digest.as_ref().is_some_and(|digest| !is_digest(digest)) {
+        return fail("topic.digest", "64 hexadecimal digits, as `anthill topic show` says".to_owned());
     }
     check_sizes(s, &fail)?;
     check_times(s, &fail)?;

@@ -51,7 +51,10 @@ pub enum Bound {
 pub fn bound(path: &[String]) -> Option<Bound> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
-        ["swarm" | "replicas" | "moderators"] | ["canon", _] | ["index", "stemming"] => Some(Bound::Same),
+        ["swarm" | "replicas" | "moderators"]
+        | ["canon", _]
+        | ["index", "stemming"]
+        | ["topic", "digest" | "levels"] => Some(Bound::Same),
         ["host_delay" | "ip_delay"] => Some(Bound::Least),
         ["seeds" | "scope" | "subscriptions"] | ["limits" | "filters" | "revisit", _] | ["extract", _, _] => {
             Some(Bound::Free)

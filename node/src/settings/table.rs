@@ -335,6 +335,23 @@ pub const KEYS: &[Key] = &[
         "\"60d\"",
         "Pages are fetched again at least so often, however seldom they change.",
     ),
+    unset(
+        "topic.model",
+        Kind::Text,
+        "File with the model of the topic that crawls are about, as `anthill topic train` makes it: pages that are likely to\n\
+         be on topic are fetched first. Without it crawls are about everything. As in: model = \"/etc/anthill/ants.topic\"",
+    ),
+    unset(
+        "topic.digest",
+        Kind::Text,
+        "Digest that the model must have, as `anthill topic show` says: the same at all peers of a swarm.",
+    ),
+    key(
+        "topic.levels",
+        Kind::Whole,
+        "4",
+        "Levels, 1 to 6, by how likely pages are to be on topic: those of a better one come first. The same at all peers.",
+    ),
     key(
         "contracts.enabled",
         Kind::Truth,

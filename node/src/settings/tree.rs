@@ -97,6 +97,8 @@ pub struct Settings {
     pub revisit: Revisit,
     /// Sizes of caches.
     pub cache: Cache,
+    /// What crawls are about.
+    pub topic: Topic,
     /// Contracts with other peers.
     pub contracts: Bargains,
     /// Extraction rules by site.
@@ -283,6 +285,20 @@ pub struct Revisit {
     /// Not later.
     #[serde(with = "units::duration")]
     pub max: Duration,
+}
+
+/// What crawls are about.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Topic {
+    /// File with the model; none: they are about everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<PathBuf>,
+    /// The digest that it has to have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Levels by how likely pages are to be on topic.
+    pub levels: usize,
 }
 
 /// When work goes to other peers, or comes from them.

@@ -10,7 +10,7 @@ use super::sieve;
 use super::value::Later;
 use super::write::{Draft, Write, Writer, url_fingerprint};
 use super::{Result, damaged, key};
-use anthill_agent::io::{Admission, Gain};
+use anthill_agent::io::{Admission, Gain, Moved};
 use anthill_crawler::record::{QueueEntry, QueueKey};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, UrlId};
@@ -29,6 +29,8 @@ pub(super) struct Arrival<'a> {
     pub(super) entry: &'a QueueEntry,
     /// Of its host and site, where they are known.
     pub(super) names: (&'a str, &'a str),
+    /// Whether it was in this queue before, at another level.
+    pub(super) moved: bool,
 }
 
 impl Writer {
@@ -96,7 +98,37 @@ impl Writer {
         }
         let Admission { host, level, entry, .. } = admission;
         let names = (admission.host_name.as_str(), admission.site_name.as_str());
-        draft.queued.push(Arrival { host: *host, level: *level, order: draft.queued.len(), entry, names });
+        let order = draft.queued.len();
+        draft.queued.push(Arrival { host: *host, level: *level, order, entry, names, moved: false });
+        Ok(())
+    }
+
+    /// Takes entries to other levels of their queue, where they still wait in it: its slot may be another's meanwhile.
+    pub(super) fn move_entries<'a>(&mut self, moved: &'a [Moved], draft: &mut Draft<'a>) -> Result<()> {
+        let block = |moved: &Moved| {
+            let QueueKey { host, level, seq } = moved.item.key;
+            (host, level, block::block_of(seq))
+        };
+        for of_block in moved.chunk_by(|a, b| block(a) == block(b)) {
+            let Some((host, level, number)) = of_block.first().map(block) else { continue };
+            let Some(marks) = self.store.marks(&host, level, number)? else { continue };
+            let waits = |moved: &&Moved| marks.done & block::mark_of(moved.item.key.seq) == 0;
+            self.slots.grow(host.slot());
+            for Moved { item, to } in of_block.iter().filter(waits) {
+                draft.done.push(item.key);
+                let (order, entry) = (draft.queued.len(), &item.entry);
+                if self.itemized {
+                    let kept = self.store.kept(&item_key(Kind::Url, item.id.bytes()))?;
+                    if !matches!(kept.and_then(|kept| kept.state), Some(State::Queued { .. })) {
+                        // Another peer has it behind it.
+                        continue;
+                    }
+                    let state = State::Queued { host, level: *to, entry: entry.clone() };
+                    draft.edits.state(&item.id, state);
+                }
+                draft.queued.push(Arrival { host, level: *to, order, entry, names: ("", ""), moved: true });
+            }
+        }
         Ok(())
     }
 
@@ -139,7 +171,7 @@ impl Writer {
         let cf = store.cf(Family::Queue);
         let mut value = Vec::with_capacity(BLOCK_BYTES);
         for gain in arrivals.chunk_by(|a, b| (a.host, a.level) == (b.host, b.level)) {
-            let Some(&Arrival { host, level, names, .. }) = gain.first() else { continue };
+            let Some(&Arrival { host, level, .. }) = gain.first() else { continue };
             let queued = Sums { queued: gain.len() as i64, ..Sums::default() };
             self.slots.tally(host.slot(), &queued, &mut self.totals);
             let mut rest = gain;
@@ -152,8 +184,11 @@ impl Writer {
                 draft.batch.put_cf(cf, key::block(&host, level, number), &value);
                 rest = &rest[count..];
             }
-            let (host_name, site_name) = (names.0.to_owned(), names.1.to_owned());
-            let count = u32::try_from(gain.len()).unwrap_or(u32::MAX);
+            let named = gain.iter().map(|arrival| arrival.names).find(|(name, _)| !name.is_empty());
+            let (host_name, site_name) = named.unwrap_or_default();
+            let (host_name, site_name) = (host_name.to_owned(), site_name.to_owned());
+            let count = gain.iter().filter(|arrival| !arrival.moved).count();
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
             draft.gained.push(Gain { host, host_name, site_name, level, count });
         }
     }
@@ -202,6 +237,7 @@ impl Writer {
             order,
             entry: &later.entry,
             names: ("", ""),
+            moved: false,
         });
         self.put_queued(arrivals.collect(), draft);
         for gain in &mut draft.gained {

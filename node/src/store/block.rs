@@ -5,6 +5,7 @@
 //! block and its place therein. Which entries are done with is marked in a small record after the block; a block goes,
 //! with its marks, when all are.
 
+use anthill_crawler::focus::predict::Clues;
 use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry};
 use anthill_protocol::key::UrlId;
 use anthill_protocol::wire::{Versioned, WireError};
@@ -33,7 +34,7 @@ pub const fn mark_of(seq: u64) -> u64 {
     1 << (seq & (BLOCK as u64 - 1))
 }
 
-/// All of an entry but its URL.
+/// All of an entry but its URL and its clues.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct About {
     crawl: CrawlId,
@@ -48,13 +49,13 @@ struct About {
 
 impl About {
     fn of(entry: &QueueEntry) -> About {
-        let &QueueEntry { url: _, crawl, kind, depth, hops, attempt, revisit, from, first_seen_s } = entry;
+        let &QueueEntry { crawl, kind, depth, hops, attempt, revisit, from, first_seen_s, .. } = entry;
         About { crawl, kind, depth, hops, attempt, revisit, from, first_seen_s }
     }
 
-    fn entry(self, url: String) -> QueueEntry {
+    fn entry(self, url: String, clues: Option<Box<Clues>>) -> QueueEntry {
         let About { crawl, kind, depth, hops, attempt, revisit, from, first_seen_s } = self;
-        QueueEntry { url, crawl, kind, depth, hops, attempt, revisit, from, first_seen_s }
+        QueueEntry { url, crawl, kind, depth, hops, attempt, revisit, from, first_seen_s, clues }
     }
 }
 
@@ -67,6 +68,8 @@ struct Packed<'a> {
     tail: Cow<'a, str>,
     /// The rest of it, if that differs.
     about: Option<About>,
+    /// What its link says of it.
+    clues: Option<Cow<'a, Clues>>,
 }
 
 /// Entries that came to a level of a host at once, in order.
@@ -76,7 +79,7 @@ pub struct Block<'a> {
 }
 
 impl Versioned for Block<'_> {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     const LIMIT: usize = 0x10_0000;
 }
 
@@ -97,6 +100,7 @@ impl<'a> Block<'a> {
                 shared: shared as u16,
                 tail: Cow::Borrowed(&entry.url[shared..]),
                 about: told,
+                clues: entry.clues.as_deref().map(Cow::Borrowed),
             });
             (last, last_about) = (&entry.url, about);
         }
@@ -122,7 +126,8 @@ impl<'a> Block<'a> {
             let (Some(about), Some(head)) = (about, last.get(..usize::from(packed.shared))) else {
                 return Err(WireError::Body("an entry refers to one that is not there".into()));
             };
-            entries.push(about.entry([head, &packed.tail].concat()));
+            let clues = packed.clues.clone().map(|clues| Box::new(clues.into_owned()));
+            entries.push(about.entry([head, &packed.tail].concat(), clues));
         }
         Ok(entries)
     }
@@ -177,6 +182,7 @@ mod tests {
             revisit: false,
             from: Some(UrlId::from_bytes([from; 16])),
             first_seen_s: 1_800_000_000,
+            clues: (from == 2).then(|| Box::new(Clues { from: 900, anchor: 400, words: vec![7, u32::MAX] })),
         }
     }
 
@@ -203,7 +209,8 @@ mod tests {
 
     #[test]
     fn an_entry_that_refers_to_none_is_damage() {
-        let orphan = |shared, about| Block { entries: vec![Packed { shared, tail: "x".into(), about }] };
+        let orphan =
+            |shared, about| Block { entries: vec![Packed { shared, tail: "x".into(), about, clues: None }] };
         let about = Some(About::of(&entry(String::new(), 1)));
         assert!(unpack(&encode(&orphan(0, None))).is_err());
         assert!(unpack(&encode(&orphan(3, about))).is_err());

@@ -14,6 +14,7 @@ pub fn entry(url: &str) -> QueueEntry {
         revisit: false,
         from: None,
         first_seen_s: 1,
+        clues: None,
     }
 }
 
@@ -46,6 +47,7 @@ pub fn record(url: &str) -> UrlRecord {
         text_chars: 4,
         bytes: 10,
         noindex: false,
+        relevance: None,
         peer: String::new(),
         took_ms: 0,
         tried: Vec::new(),

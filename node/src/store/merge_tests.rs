@@ -7,7 +7,7 @@ use super::super::value::{StoredDocument, StoredPage, pack};
 use super::super::write::{IndexOp, MadePage, Write, Writer, Written};
 use super::super::{Store, served::Opened};
 use super::Copied;
-use anthill_agent::io::{Admission, Commit, IndexAction, Untried};
+use anthill_agent::io::{Admission, Commit, IndexAction, Moved, Untried};
 use anthill_crawler::record::{CrawlId, HostRecord, QueueEntry, QueueKey, UrlRecord, UrlState};
 use anthill_crawler::time::Instant;
 use anthill_protocol::claim::Token;
@@ -176,6 +176,35 @@ fn holder_among(copied: Option<bool>) -> Peer {
         assert_eq!(fetch(&mut peer, n, item.key).len(), 1);
     }
     peer
+}
+
+#[test]
+fn a_copy_knows_to_which_level_an_entry_went_and_what_another_has_done_with_goes_nowhere() {
+    let mut one = holder(true);
+    let queued = one.store.front(host(), 2, 0, 10).unwrap().0;
+    let moved = |to: u8| {
+        let moved = queued.iter().map(|item| Moved { item: item.clone(), to }).collect();
+        Write { commit: Box::new(Commit { moved, ..Commit::default() }), made: None }
+    };
+    one.writer.write(&[moved(5)]).unwrap();
+    let mut other = peer(true);
+    merge(&mut other, &everything(&mut one));
+    open(&mut other);
+    assert_eq!((waiting(&mut other).len(), other.store.front(host(), 5, 0, 10).unwrap().0.len()), (0, 3));
+
+    // It fetches one of them; who held the slot before hears of that, and had it in its queue still.
+    let there = other.store.front(host(), 5, 0, 10).unwrap().0;
+    let n = (0..5).find(|n| url(*n) == there[0].entry.url).expect("one of them");
+    fetch(&mut other, n, there[0].key);
+    merge(&mut one, &everything(&mut other));
+    let here = one.store.front(host(), 5, 0, 10).unwrap().0;
+    let again = here.iter().map(|item| Moved { item: item.clone(), to: 6 }).collect();
+    let commit = Commit { moved: again, ..Commit::default() };
+    one.writer.write(&[Write { commit: Box::new(commit), made: None }]).unwrap();
+    let left: Vec<_> =
+        one.store.front(host(), 6, 0, 10).unwrap().0.into_iter().map(|i| i.entry.url).collect();
+    assert!(left.len() == 2 && !left.contains(&url(n)), "{left:?}");
+    assert_eq!((one.writer.totals().untried, other.writer.totals().untried), (2, 2));
 }
 
 #[test]

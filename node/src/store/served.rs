@@ -210,6 +210,7 @@ impl Writer {
             order,
             entry,
             names: ("", ""),
+            moved: false,
         });
         self.put_queued(arrivals.collect(), draft);
     }

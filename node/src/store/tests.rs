@@ -8,7 +8,8 @@ use super::queue::QueuedHost;
 use super::value::{PermitRecord, StoredDocument, StoredPage, pack};
 use super::write::{IndexOp, Inlink, MadePage, Write, Writer};
 use super::{Store, StoreError};
-use anthill_agent::io::{Admission, Commit, IndexAction, PermitId};
+use anthill_agent::io::{Admission, Commit, IndexAction, Moved, PermitId};
+use anthill_crawler::focus::predict::Clues;
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, UrlRecord, UrlState,
 };
@@ -253,6 +254,38 @@ fn entries_leave_their_queue_one_by_one_and_the_last_takes_the_block_along() {
     writer.write(&done(&even)).unwrap();
     assert_eq!(store.range(Family::Queue, &[], &[]).count(), 0, "neither blocks nor marks are left");
     assert!(store.hosts_with_queues().unwrap().is_empty());
+}
+
+#[test]
+fn entries_go_to_another_level_once_and_what_is_done_with_does_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut writer) = open(dir.path());
+    let clues = Some(Box::new(Clues { from: 700, anchor: 300, words: vec![1, 2] }));
+    let of = |n: usize| {
+        let plain = admission(&format!("http://a.test/{n}"), 0);
+        Admission { entry: QueueEntry { clues: clues.clone(), ..plain.entry }, ..plain }
+    };
+    writer.write(&[commit((0..100).map(of).collect())]).unwrap();
+    let all = store.front(host(), 0, 0, 200).unwrap().0;
+    let done = Commit { done: Some((all[3].key, true, CrawlId(1))), ..Commit::default() };
+    writer.write(&[Write { commit: Box::new(done), made: None }]).unwrap();
+    let moving = |to: u8| {
+        let moved = [3, 5, 70, 99].map(|n: usize| Moved { item: all[n].clone(), to });
+        Write { commit: Box::new(Commit { moved: moved.into(), ..Commit::default() }), made: None }
+    };
+    let before = writer.totals();
+    let written = writer.write(&[moving(4), commit(vec![admission("http://a.test/new", 4)])]).unwrap();
+    let gained: Vec<_> = written.gained.iter().map(|g| (g.level, g.count, g.host_name.as_str())).collect();
+    assert_eq!(gained, [(4, 1, "a.test")], "only one is new");
+    let there = store.front(host(), 4, 0, 10).unwrap().0;
+    let urls: Vec<_> = there.iter().map(|item| item.entry.url.as_str()).collect();
+    assert_eq!(urls, ["http://a.test/5", "http://a.test/70", "http://a.test/99", "http://a.test/new"]);
+    assert_eq!(there[0].entry, all[5].entry, "with its clues");
+    assert_eq!(store.front(host(), 0, 0, 200).unwrap().0.len(), 96);
+    let after = writer.totals();
+    assert_eq!((after.queued, after.untried), (before.queued + 1, before.untried + 1));
+    assert!(writer.write(&[moving(5)]).unwrap().gained.is_empty(), "they are there no more");
+    assert_eq!(writer.totals().queued, after.queued);
 }
 
 #[test]

@@ -117,7 +117,7 @@ pub struct Later {
 }
 
 impl Versioned for Later {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     const LIMIT: usize = 0x1_0000;
 }
 

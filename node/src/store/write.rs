@@ -384,6 +384,7 @@ impl Writer {
             for admission in &write.commit.admit {
                 self.admit(admission, fresh.next() == Some(true), draft)?;
             }
+            self.move_entries(&write.commit.moved, draft)?;
         }
         self.put_done(draft)?;
         self.put_admitted(draft);

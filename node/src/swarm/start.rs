@@ -8,6 +8,7 @@ use crate::settings::Settings;
 use crate::setup;
 use crate::store::Store;
 use crate::store::write::Writer;
+use anthill_agent::focus;
 use anthill_agent::peer::{Peer, Start};
 use anthill_crawler::time::Instant;
 use anthill_dht::{Handle, Identity, Incoming, Multiaddr};
@@ -131,6 +132,8 @@ pub struct Outset {
     pub description: view::Description,
     /// Issuers of exclusions on lists that are followed.
     pub followed: BTreeSet<PeerKey>,
+    /// What crawls are about; none: about everything.
+    pub topic: Option<focus::Settings>,
 }
 
 /// The mind, with what the store has.
@@ -144,7 +147,7 @@ pub fn mind(
     signer: Signer,
     outset: Outset,
 ) -> anyhow::Result<Mind> {
-    let Outset { now, seed, description, followed } = outset;
+    let Outset { now, seed, description, followed, topic } = outset;
     let found = store.found()?;
     let copies = found.copies.into_iter().map(|record| {
         let head = writer.slot(record.slot).head;
@@ -161,6 +164,6 @@ pub fn mind(
         crawls: found.crawls,
         exclusions: found.exclusions,
     };
-    let config = setup::mind(settings, followed)?;
+    let config = setup::mind(settings, followed, topic)?;
     Peer::new(config, signer, seed, now, start).context("what this peer says of itself")
 }

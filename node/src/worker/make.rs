@@ -14,6 +14,8 @@ use anthill_agent::io::{FoundLink, Input, Made, Permit, Task};
 use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch;
 use anthill_crawler::filter::Filters;
+use anthill_crawler::focus::bayes::Model;
+use anthill_crawler::focus::reader::{Reader, UNKNOWN};
 use anthill_crawler::map::{Map, Set};
 use anthill_crawler::parse::{self, Extraction, Kind};
 use anthill_crawler::record::{EntryKind, UrlRecord};
@@ -88,6 +90,8 @@ pub struct Workshop {
     pub filters: Filters,
     /// Rules for single hosts and sites.
     pub extractions: Map<String, Arc<Extraction>>,
+    /// What crawls are about, if they are about something.
+    pub topic: Option<Arc<Model>>,
     /// Product token that robots directives may be addressed to.
     pub agent: String,
     /// URLs admitted lately.
@@ -98,6 +102,12 @@ pub struct Workshop {
     pub metrics: Arc<Metrics>,
     /// Seconds that making a page takes.
     pub parsing: Histogram,
+}
+
+/// What pages are made with; each thread has its own.
+pub struct Tools {
+    pub(super) compressor: zstd::bulk::Compressor<'static>,
+    pub(super) reader: Option<Reader>,
 }
 
 /// One making thread.
@@ -132,10 +142,10 @@ impl MakeThread {
     /// # Errors
     /// When zstd cannot be set up, which is a matter of memory.
     pub fn run(self) -> std::io::Result<()> {
-        let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+        let mut tools = self.workshop.tools()?;
         for job in &self.inbox {
             let Job { permit, response, at_us, previous } = job;
-            let product = self.workshop.make(&permit, response, at_us, &mut compressor);
+            let product = self.workshop.make(&permit, response, at_us, &mut tools);
             let input = Input::Made { permit: permit.id, made: product.made, links: product.links, previous };
             if self.driver.send(ToDriver::Made(input, product.page)).is_err() {
                 break;
@@ -146,14 +156,17 @@ impl MakeThread {
 }
 
 impl Workshop {
+    /// Tools for one thread.
+    ///
+    /// # Errors
+    /// When zstd cannot be set up, which is a matter of memory.
+    pub fn tools(&self) -> std::io::Result<Tools> {
+        let compressor = zstd::bulk::Compressor::new(LEVEL)?;
+        Ok(Tools { compressor, reader: self.topic.clone().map(Reader::new) })
+    }
+
     /// Makes what can be made of a response.
-    pub fn make(
-        &self,
-        permit: &Permit,
-        response: Received,
-        at_us: u64,
-        compressor: &mut zstd::bulk::Compressor<'static>,
-    ) -> Product {
+    pub fn make(&self, permit: &Permit, response: Received, at_us: u64, tools: &mut Tools) -> Product {
         let Ok(url) = Url::parse(&permit.url) else { return Product::nothing("not a URL") };
         match response.status {
             304 => Product { made: Made::NotModified, links: Vec::new(), page: None },
@@ -162,7 +175,7 @@ impl Workshop {
                 Task::Robots { .. } => self.robots(&url, response.body),
                 Task::Entry(item) => {
                     let sitemap = item.entry.kind == EntryKind::Sitemap;
-                    self.entry(item.id, &permit.url, &url, sitemap, response, at_us, compressor)
+                    self.entry(item.id, &permit.url, &url, sitemap, response, at_us, tools)
                 }
             },
             status => Product::nothing(format!("status {status}")),
@@ -192,15 +205,15 @@ impl Workshop {
         is_sitemap: bool,
         response: Received,
         at_us: u64,
-        compressor: &mut zstd::bulk::Compressor<'static>,
+        tools: &mut Tools,
     ) -> Product {
         let content_type = response.header("content-type");
         let looks = sitemap::looks_like(&response.body, content_type);
         if is_sitemap || looks.is_some() {
-            return self.sitemap(url, &response);
+            return self.sitemap(url, &response, tools.reader.as_mut());
         }
         match parse::kind(content_type, &response.body) {
-            Kind::Html | Kind::Text => self.page(id, text_url, url, response, at_us, compressor),
+            Kind::Html | Kind::Text => self.page(id, text_url, url, response, at_us, tools),
             Kind::Xml | Kind::Other => {
                 Product::nothing(format!("content type {}", content_type.unwrap_or("unknown")))
             }
@@ -215,7 +228,7 @@ impl Workshop {
         Product { made: Made::Robots(file), links, page: None }
     }
 
-    fn sitemap(&self, url: &Url, response: &Received) -> Product {
+    fn sitemap(&self, url: &Url, response: &Received, mut reader: Option<&mut Reader>) -> Product {
         let sitemap = sitemap::parse(&response.body, url);
         let mut links = Vec::new();
         let mut seen = Set::default();
@@ -223,9 +236,12 @@ impl Workshop {
             sitemap.sitemaps.iter().map(|e| (e, true)).chain(sitemap.urls.iter().map(|e| (e, false)));
         for (entry, is_sitemap) in entries {
             if let Ok(target) = self.canon.canonical(&entry.url, Some(url))
-                && let Some(link) = self.found(target, is_sitemap)
+                && let Some(mut link) = self.found(target, is_sitemap)
                 && seen.insert(link.id)
             {
+                // A list says nothing of what it names.
+                let clues = reader.as_mut().map(|reader| reader.clues(UNKNOWN, "", &link.url));
+                link.clues = clues.map(Box::new);
                 links.push(link);
             }
         }

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const MAX_URL: usize = 2_048;
 /// Bytes of an anchor text: what the index keeps of one.
 pub const MAX_ANCHOR: usize = 256;
+/// A relevance of 1.
+pub const MAX_RELEVANCE: u16 = 1_000;
 /// The most that [`Link::cost`] gives: URL, anchor, and 40 bytes around them, rounded up.
 pub const MAX_LINK: usize = MAX_URL + MAX_ANCHOR + 64;
 
@@ -61,10 +63,12 @@ pub struct Link {
     pub depth: u16,
     /// See [`Flags`].
     pub flags: Flags,
+    /// How relevant the page is to the topic of the swarm's crawls, in thousandths; none if they have none.
+    pub relevance: Option<u16>,
 }
 
 impl Versioned for Link {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     const LIMIT: usize = 0x1_0000;
 }
 
@@ -75,6 +79,7 @@ impl Link {
             && self.url.len() <= MAX_URL
             && self.anchor.len() <= MAX_ANCHOR
             && self.flags.0 & !Flags::KNOWN == 0
+            && self.relevance.is_none_or(|relevance| relevance <= MAX_RELEVANCE)
     }
 
     /// Bytes it takes in a message: the measure of logs, windows and limits. At most [`MAX_LINK`] within bounds.
@@ -106,18 +111,27 @@ mod tests {
 
     fn link(url: &str, anchor: &str) -> Link {
         let source = UrlId::of(SiteId::of("a.test"), "http://a.test/");
-        Link { source, url: url.into(), anchor: anchor.into(), crawl: 1, depth: 2, flags: Flags::DOUBTFUL }
+        Link {
+            source,
+            url: url.into(),
+            anchor: anchor.into(),
+            crawl: 1,
+            depth: 2,
+            flags: Flags::DOUBTFUL,
+            relevance: None,
+        }
     }
 
     #[test]
     fn the_largest_link_costs_what_is_said() {
         let mut largest = link(&"u".repeat(MAX_URL), &"a".repeat(MAX_ANCHOR));
-        (largest.crawl, largest.depth) = (u64::MAX, u16::MAX);
+        (largest.crawl, largest.depth, largest.relevance) = (u64::MAX, u16::MAX, Some(MAX_RELEVANCE));
         assert!(largest.is_within_bounds() && largest.cost() <= MAX_LINK, "{}", largest.cost());
         largest.url.push('u');
         assert!(!largest.is_within_bounds());
         assert!(!link("", "").is_within_bounds());
         assert!(!Link { flags: Flags(64), ..link("u", "") }.is_within_bounds());
+        assert!(!Link { relevance: Some(MAX_RELEVANCE + 1), ..link("u", "") }.is_within_bounds());
     }
 
     #[test]
@@ -133,8 +147,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags in 0u8..64) {
-            let link = Link { crawl, depth, flags: Flags(flags), ..link(&url, &anchor) };
+        fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags in 0u8..64, relevance: Option<u16>) {
+            let link = Link { crawl, depth, flags: Flags(flags), relevance, ..link(&url, &anchor) };
             prop_assert_eq!(decode::<Link>(&encode(&link)), Ok(link));
         }
     }

@@ -8,7 +8,15 @@ use proptest::prelude::*;
 fn link(url: usize, anchor: usize) -> Link {
     let source = UrlId::of(SiteId::of("a.test"), "http://a.test/");
     let (url, anchor) = ("u".repeat(url), "a".repeat(anchor));
-    Link { source, url, anchor, crawl: u64::MAX, depth: u16::MAX, flags: Flags::NOFOLLOW }
+    Link {
+        source,
+        url,
+        anchor,
+        crawl: u64::MAX,
+        depth: u16::MAX,
+        flags: Flags::NOFOLLOW,
+        relevance: Some(1_000),
+    }
 }
 
 fn part(slot: u16, links: Vec<Link>) -> Part {
@@ -108,7 +116,15 @@ fn any_link() -> impl Strategy<Value = Link> {
     (any::<[u8; 16]>(), ".{1,60}", ".{0,40}", any::<u64>(), any::<u16>(), 0u8..32).prop_map(
         |(source, url, anchor, crawl, depth, flags)| {
             let source = UrlId::from_bytes(source);
-            Link { source, url, anchor, crawl, depth, flags: Flags(flags) }
+            Link {
+                source,
+                url,
+                anchor,
+                crawl,
+                depth,
+                flags: Flags(flags),
+                relevance: (depth % 2 == 0).then_some(depth % 1_001),
+            }
         },
     )
 }

@@ -163,12 +163,29 @@ pub struct Explanation {
     pub indexed: bool,
     /// Sites that link to it, as far as known.
     pub inlinks: u64,
+    /// How near it is to the topic, where crawls have one.
+    pub topic: Option<TopicStanding>,
     /// What is known of the last fetch that gave a page.
     pub last: Option<LastFetch>,
     /// The last attempts, at most 8, the oldest first.
     pub attempts: Vec<Attempt>,
     /// How many attempts there were.
     pub attempts_total: u64,
+}
+
+/// How near a URL is to the topic of the swarm's crawls. Probabilities are from 0 to 1.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TopicStanding {
+    /// How likely the page is to be on topic by its text; none before it was fetched.
+    pub relevance: Option<f64>,
+    /// While it waits: its level, 0 comes first.
+    pub level: Option<u8>,
+    /// While it waits: how likely it is to be on topic, by what this peer has learned.
+    pub expected: Option<f64>,
+    /// While it waits: the relevance of the page it was found on.
+    pub found_on: Option<f64>,
+    /// While it waits: what the words of the link are about.
+    pub anchor: Option<f64>,
 }
 
 /// What is known of a page.

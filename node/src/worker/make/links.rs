@@ -5,6 +5,7 @@ use crate::store::write::{Inlink, inlink_hash, link_fingerprint, url_fingerprint
 use anthill_agent::io::FoundLink;
 use anthill_crawler::canon::{Canon, Ids};
 use anthill_crawler::filter::Verdict;
+use anthill_crawler::focus::reader::Reader;
 use anthill_crawler::map::Set;
 use anthill_crawler::parse::Page;
 use anthill_protocol::key::{SiteId, UrlId};
@@ -17,8 +18,14 @@ const MAX_ANCHOR: usize = 100;
 
 impl Workshop {
     /// Links to be admitted (each target once, none admitted lately), and links from here to other sites. Takes the
-    /// links out of the page.
-    pub fn links(&self, page: &mut Page, url: &Url, from: SiteId) -> (Vec<FoundLink>, Vec<Inlink>) {
+    /// links out of the page. `topic` is how relevant it is, and who reads what links say.
+    pub fn links(
+        &self,
+        page: &mut Page,
+        url: &Url,
+        from: SiteId,
+        mut topic: Option<(u16, &mut Reader)>,
+    ) -> (Vec<FoundLink>, Vec<Inlink>) {
         let mut found = Vec::new();
         let mut inlinks = Vec::new();
         // By text first: four links in five of a page lead where another one did.
@@ -43,9 +50,12 @@ impl Workshop {
             }
             if !self.recent_urls.contains(url_fingerprint(&ids.url))
                 && targets.insert(ids.url)
-                && let Some(link) = self.found_as(target, ids, false)
+                && let Some(mut found_link) = self.found_as(target, ids, false)
             {
-                found.push(link);
+                let clues =
+                    topic.as_mut().map(|(from, reader)| reader.clues(*from, &link.anchor, &found_link.url));
+                found_link.clues = clues.map(Box::new);
+                found.push(found_link);
             }
         }
         (found, inlinks)
@@ -73,6 +83,7 @@ impl Workshop {
             doubtful,
             nofollow: false,
             sitemap,
+            clues: None,
         })
     }
 }

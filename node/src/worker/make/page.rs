@@ -1,10 +1,11 @@
 //! A page: parsed once, and packed so that it can be written.
 
-use super::{Product, Received, Workshop};
+use super::{Product, Received, Tools, Workshop};
 use crate::store::value::{StoredDocument, StoredPage, pack};
 use crate::store::write::MadePage;
 use anthill_agent::io::{Made, PageFacts};
 use anthill_crawler::canon::Canon;
+use anthill_crawler::focus::reader::text_of;
 use anthill_crawler::parse::{self, Page};
 use anthill_crawler::record::{CrawlId, EntryKind, UrlRecord, UrlState};
 use anthill_protocol::key::UrlId;
@@ -21,7 +22,7 @@ impl Workshop {
         url: &Url,
         response: Received,
         at_us: u64,
-        compressor: &mut zstd::bulk::Compressor<'static>,
+        Tools { compressor, reader }: &mut Tools,
     ) -> Product {
         let begun = Instant::now();
         let robots_headers: Vec<String> = response.headers_named("x-robots-tag").map(str::to_owned).collect();
@@ -41,7 +42,12 @@ impl Workshop {
         let expired = page.robots.unavailable_after.is_some_and(|t| t <= (at_us / 1_000_000) as i64);
         let noindex = page.robots.noindex || expired;
         let outlinks = u32::try_from(page.links.len()).unwrap_or(u32::MAX);
-        let (links, inlinks) = self.links(&mut page, url, id.site());
+        let topic = reader.as_mut().map(|reader| {
+            let text = text_of(page.title.as_deref().unwrap_or_default(), &page.text);
+            (reader.relevance(&text), reader)
+        });
+        let relevance = topic.as_ref().map(|(relevance, _)| *relevance);
+        let (links, inlinks) = self.links(&mut page, url, id.site(), topic);
         let digest = blake3::hash(&response.body);
         let mut facts = PageFacts {
             digest: first(digest.as_bytes()),
@@ -54,6 +60,7 @@ impl Workshop {
             text_chars: page.text_chars,
             bytes: response.body.len() as u64,
             noindex,
+            relevance,
         };
         bound_validators(&mut facts);
         let document = document(&mut page, text_url, host, site, &facts, at_us);
@@ -117,6 +124,7 @@ pub fn first_record(canon: &Canon, facts: &PageFacts, status: u16, at_s: u64) ->
         text_chars: facts.text_chars,
         bytes: facts.bytes,
         noindex: facts.noindex,
+        relevance: facts.relevance,
         peer: String::new(),
         took_ms: 0,
         tried: Vec::new(),

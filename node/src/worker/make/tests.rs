@@ -9,6 +9,7 @@ fn workshop() -> Workshop {
         canon: Rules::default(),
         filters: Filters::new(FilterSettings { year: 2026, ..FilterSettings::default() }),
         extractions: Map::default(),
+        topic: None,
         agent: "anthill".into(),
         recent_urls: Arc::new(RecentSet::new(4)),
         recent_links: Arc::new(RecentSet::new(4)),
@@ -27,8 +28,8 @@ fn made(body: &str) -> Product {
         truncated: false,
         remote: None,
     };
-    let mut compressor = zstd::bulk::Compressor::new(LEVEL).unwrap();
-    workshop.page(canon.url_id(), canon.url(), &canon.to_url(), received, 1_000_000, &mut compressor)
+    let mut tools = workshop.tools().unwrap();
+    workshop.page(canon.url_id(), canon.url(), &canon.to_url(), received, 1_000_000, &mut tools)
 }
 
 #[test]

@@ -184,6 +184,7 @@ impl Peer {
             crawl: 1,
             depth: 3,
             flags: Flags::default(),
+            relevance: None,
         }
     }
 

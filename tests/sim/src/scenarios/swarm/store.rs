@@ -1,7 +1,7 @@
 //! The store of a peer on the simulated disk: what the hands promise. Items merge; queues are in memory, made from them.
 
 use crate::disk::{Batch, Disk};
-use anthill_agent::io::{Commit, Gain, Scheme, StoredHost, Untried};
+use anthill_agent::io::{Commit, Gain, Moved, Scheme, StoredHost, Untried};
 use anthill_agent::peer::offers;
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord,
@@ -271,6 +271,17 @@ impl Queues {
                 count: 1,
             });
             self.push(admission.level, admission.id, admission.host, entry);
+        }
+        for Moved { item, to } in commit.moved {
+            let key = url_key(&item.id);
+            let before = changes.get(disk, &key);
+            let Some(Value { version, body: Body::Queued(..) }) = before else { continue };
+            if self.names.contains_key(&item.key) && self.queue.remove(&item.key).is_some() {
+                changes.put(key, Value { version: version + 1, body: Body::Queued(to, item.entry.clone()) });
+                let (host_name, site_name) = Default::default();
+                out.gained.push(Gain { host: item.key.host, host_name, site_name, level: to, count: 0 });
+                self.push(to, item.id, item.key.host, item.entry);
+            }
         }
         let mut logs: BTreeMap<Slot, (u64, u64)> = BTreeMap::new();
         for offer in &commit.offers {

@@ -160,5 +160,6 @@ pub fn found(url: &str) -> FoundLink {
         doubtful: false,
         nofollow: false,
         sitemap: false,
+        clues: None,
     }
 }

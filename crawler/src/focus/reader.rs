@@ -1,0 +1,92 @@
+//! Reads pages and links with a topic model: how relevant a page is, and what a link says of its target.
+
+use super::bayes::{Classifier, Model};
+use super::predict::{Clues, thousandths, words};
+use super::terms::Terms;
+use crate::frontier::rules::path_of;
+use percent_encoding::percent_decode_str;
+use std::sync::Arc;
+
+/// Relevance of which nothing is known, in thousandths; a guess.
+pub const UNKNOWN: u16 = 500;
+
+/// What of a page counts for its topic: its title and its text.
+pub fn text_of(title: &str, text: &str) -> String {
+    [title, text].join("\n")
+}
+
+/// A model at work; each thread has its own.
+pub struct Reader {
+    model: Arc<Model>,
+    classifier: Classifier,
+    /// Words of links are not reduced to their stems: URLs of a page of another language may be of any.
+    terms: Terms,
+}
+
+impl Clone for Reader {
+    fn clone(&self) -> Reader {
+        Reader::new(Arc::clone(&self.model))
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("classes", &self.model.classes).finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// Puts a model to work.
+    pub fn new(model: Arc<Model>) -> Reader {
+        Reader { classifier: Classifier::new(model.as_ref().clone()), model, terms: Terms::default() }
+    }
+
+    /// How relevant a page of this text ([`text_of`]) is, in thousandths.
+    pub fn relevance(&mut self, text: &str) -> u16 {
+        thousandths(self.classifier.judge(text).on())
+    }
+
+    /// What a link says of its target, on a page that is relevant by so many thousandths.
+    pub fn clues(&mut self, from: u16, anchor: &str, url: &str) -> Clues {
+        let path = percent_decode_str(path_of(url)).decode_utf8_lossy();
+        Clues {
+            from,
+            anchor: thousandths(self.classifier.judge(anchor).on()),
+            words: words(&mut self.terms, anchor, &path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::focus::terms::Counts;
+    use crate::focus::train::{Examples, train};
+
+    #[test]
+    fn pages_and_anchors_on_topic_are_told_from_others() {
+        let mut terms = Terms::default();
+        let mut texts = |text: &str| {
+            let one = |n: usize| {
+                let mut counts = Counts::default();
+                terms.count(&format!("{text} page {}", ["one", "two", "three", "four"][n]), &mut counts);
+                counts
+            };
+            (0..4).map(one).collect::<Vec<_>>()
+        };
+        let ants =
+            Examples { name: "ants".into(), texts: texts("the queen of an ant colony and her workers") };
+        let other = Examples {
+            name: "other".into(),
+            texts: texts("the price of bread in the market and its bakers"),
+        };
+        let model = train(&[ants, other], None, 100).unwrap();
+        let mut reader = Reader::new(Arc::new(model));
+        let about = |reader: &mut Reader, text: &str| reader.relevance(&text_of("", text));
+        assert!(about(&mut reader, "an ant colony has a queen and workers") > UNKNOWN);
+        assert!(about(&mut reader, "bakers take bread to market at a price") < UNKNOWN);
+        let clues = reader.clues(700, "ant colony", "http://a.test/wiki/Fire%20ant?x=1");
+        assert!(clues.from == 700 && clues.anchor > reader.clues(700, "bread", "http://a.test/").anchor);
+        assert_eq!(clues.words, words(&mut Terms::default(), "ant colony", "/wiki/Fire ant?x=1"));
+    }
+}
