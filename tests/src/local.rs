@@ -1,9 +1,10 @@
 //! A local web on a thread of its own.
 
-use anthill_web::{Log, Server, Web, WebSettings, hostile, politeness, serve};
+use anthill_web::{Folder, Log, Server, Web, WebSettings, hostile, politeness, serve};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -71,6 +72,51 @@ impl LocalWeb {
 }
 
 impl Drop for LocalWeb {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            let _ = self.runtime.block_on(server.shutdown());
+        }
+    }
+}
+
+/// A folder of pages, `hosts/HOST/PATH`, that is served until this is dropped.
+pub struct LocalFolder {
+    folder: Arc<Folder>,
+    server: Option<Server>,
+    runtime: Runtime,
+}
+
+impl LocalFolder {
+    /// Serves it on loopback.
+    ///
+    /// # Errors
+    /// When it has no folder `hosts`, or loopback cannot be listened on.
+    pub fn start(dir: &Path) -> Result<LocalFolder> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let folder = Arc::new(Folder::open(dir).with_context(|| dir.display().to_string())?);
+        let log = Arc::new(Log::new(REMEMBERED));
+        let server = runtime.block_on(serve(folder.clone(), &[IpAddr::V4(Ipv4Addr::LOCALHOST)], 0, log))?;
+        Ok(LocalFolder { folder, server: Some(server), runtime })
+    }
+
+    /// Arguments that send a peer's requests here.
+    ///
+    /// # Errors
+    /// When the folder cannot be listed.
+    pub fn arguments(&self) -> Result<Vec<String>> {
+        let address = self.server.as_ref().expect("there until dropped").address();
+        let resolve = self.folder.resolve_flags(address)?;
+        Ok(resolve.into_iter().flat_map(|rule| ["--resolve".to_owned(), rule]).collect())
+    }
+
+    /// URLs requested so far, in order, robots.txt left out.
+    pub fn requested(&self) -> Vec<String> {
+        let log = self.server.as_ref().expect("there until dropped").log().entries();
+        log.iter().filter(|e| e.path != "/robots.txt").map(anthill_web::LogEntry::url).collect()
+    }
+}
+
+impl Drop for LocalFolder {
     fn drop(&mut self) {
         if let Some(server) = self.server.take() {
             let _ = self.runtime.block_on(server.shutdown());

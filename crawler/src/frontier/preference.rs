@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// What has its turn within this time is waited for: hosts are asked every few seconds. Who is away for longer is not.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Hosts that are asked at once for what is not of the best level: where nothing good is known, few look for it, and the others wait for
+/// what these find. More are sooner done, and fetch more of what nobody wanted; a guess.
+const SCOUTS: usize = 8;
 /// A permit, in the measure of the share.
 const PERMIT: u32 = 1_000;
 /// Permits for what waits that may be saved up.
@@ -81,9 +84,14 @@ impl Preference {
             .any(|l| self.under_way[l] > 0 || self.lines[l].first().is_some_and(|(turn, _)| near(*turn)))
     }
 
+    /// Whether one more may be asked for something of this level, as far as those go that are being asked.
+    fn has_room(&self, level: u8) -> bool {
+        level == 0 || self.under_way.iter().skip(1).sum::<usize>() < SCOUTS
+    }
+
     /// Whether a host whose turn has come may be asked for an entry of this level. If not it is held until [`Preference::next`] names it.
     pub fn may(&mut self, host: HostId, level: u8, now: Instant) -> bool {
-        if !self.is_better_near(level, now) || self.saved >= PERMIT {
+        if self.has_room(level) && (!self.is_better_near(level, now) || self.saved >= PERMIT) {
             return true;
         }
         self.stand(host, level, now);
@@ -126,6 +134,9 @@ impl Preference {
         } else {
             return None;
         };
+        if !self.has_room(level as u8) {
+            return None;
+        }
         self.held[level].pop_first()
     }
 }

@@ -62,6 +62,21 @@ fn who_was_held_and_gets_something_better_is_held_no_more() {
 }
 
 #[test]
+fn where_nothing_good_is_known_few_are_asked_at_once_and_of_the_best_as_many_as_there_are() {
+    let mut all = Preference::new(0);
+    let asked = (0..20).filter(|n| ask(&mut all, *n, 3, at(0))).count();
+    assert_eq!((asked, all.next(at(0))), (SCOUTS, None));
+    assert!((20..60).all(|n| ask(&mut all, n, 0, at(0))));
+    all.done(host(0));
+    assert_eq!(all.next(at(0)), None, "the best is being asked");
+    (20..60).for_each(|n| all.done(host(n)));
+    let next = all.next(at(0)).expect("one may go on");
+    assert!(all.may(next, 3, at(0)));
+    all.gave(next, 3, at(0));
+    assert_eq!(all.next(at(0)), None);
+}
+
+#[test]
 fn a_share_goes_to_what_waits_and_no_level_starves() {
     let mut all = Preference::new(100);
     let mut counts = [0_u32; LEVELS];

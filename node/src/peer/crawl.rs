@@ -106,7 +106,9 @@ impl Live {
                 record.failed = record.failed.max(counts.failed);
                 record.excluded = record.excluded.max(counts.excluded);
                 record.untried = record.untried.max(counts.waiting);
-                done = mind.registry().over(&key).is_some();
+                // Of one that was ended nothing is begun any more: it is over when nothing of it is under way here.
+                let ended = mind.registry().book().crawl(&key).is_some_and(|told| told.ended.is_some());
+                done = mind.registry().over(&key).is_some() || (ended && view.done);
                 peers = totals.peers.max(1);
             }
             Some((record, view.sites, view.in_flight, done, peers))
