@@ -263,12 +263,14 @@ fn table_and_tree_have_the_same_keys() {
             }
         }
     }
-    let settings = Settings {
+    let mut settings = Settings {
         name: Some("n".into()),
         contact: Some("a@b.test".into()),
         swarm_key: Some("/k".into()),
         ..Settings::with_data(Path::new("/d"))
     };
+    settings.topic.model = Some("/m".into());
+    settings.topic.digest = Some("0".repeat(64));
     let mut found = Vec::new();
     leaves("", &toml::Table::try_from(&settings).expect("serializes"), &mut found);
     let mut expected: Vec<_> = table::KEYS.iter().map(|key| key.path.to_owned()).collect();
