@@ -70,13 +70,13 @@ fn the_bytes_of_every_message_stay_what_they_are() {
     assert_eq!(
         crate::wire::fingerprints(bytes),
         [
-            "88 dca1c31e92acbe17",
-            "11 a1237ef00c45bbb9",
-            "11 695d94406a6ac32e",
-            "76 f95649b192e5b198",
-            "11 8c791c6789ce54d6",
-            "14 385775e6a057d196",
-            "12 d792a85bbd7d72cc",
+            "92 4743142413555fcb",
+            "11 d4dad227aca53bb4",
+            "11 01f5d2bde606fe70",
+            "76 560ecca354945f54",
+            "11 2aabc6efe825fead",
+            "14 4610ab2011fe13e5",
+            "12 9d391769c09edfa8",
         ]
     );
 }
