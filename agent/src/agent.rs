@@ -4,25 +4,23 @@ use crate::admission::Door;
 use crate::completion::{Desk, Fate};
 use crate::crawls::{CrawlView, Crawls};
 use crate::focus::{self, Focus};
+use crate::gate::Judge;
 use crate::io::{
     Admission, Commit, CrawlSpec, Effect, Found, Gain, Input, Linked, Moved, Offer, Permit, Reason,
     StoredHost, Task,
 };
 use crate::ledger::{About, Ledger, Open};
-use crate::rights::{Alone, Right, Rights, Waiters};
-use anthill_crawler::exclusion::{self, Exclusions};
+use crate::rights::{Alone, Rights, Waiters};
+use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::filter::{Budgets, Directories};
 use anthill_crawler::focus::predict::Clues;
-use anthill_crawler::frontier::{
-    self, Dropped, Errand, Gate, HostView, Judgement, PermitId, State, Waiting, Work, revisit,
-};
+use anthill_crawler::frontier::{self, Dropped, Errand, HostView, PermitId, State, Waiting, Work, revisit};
 use anthill_crawler::record::{CrawlId, QueueItem};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, Slot};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,55 +97,6 @@ pub struct Agent<R = Alone> {
     started: bool,
     pub(crate) now: Instant,
     asked: Vec<frontier::Effect>,
-}
-
-/// Crawls, exclusions and rights, as the frontier sees them.
-struct Judge<'a, R> {
-    crawls: &'a mut Crawls,
-    exclusions: &'a Exclusions,
-    focus: Option<&'a Focus>,
-    rights: &'a mut R,
-    waiting: &'a mut Waiters,
-    now: Instant,
-}
-
-impl<R: Rights> Gate for Judge<'_, R> {
-    fn holds(&mut self, host: HostId) -> bool {
-        let holds = self.rights.holds(host.slot());
-        if !holds {
-            self.waiting.wait(Right::Slot(host.slot()), host);
-        }
-        holds
-    }
-
-    fn until(&mut self, host: HostId, address: IpAddr, delay: Duration) -> Option<Instant> {
-        match self.rights.until(host.slot(), (address, delay), self.now) {
-            Ok(until) => Some(until),
-            Err(right) => {
-                self.waiting.wait(right, host);
-                None
-            }
-        }
-    }
-
-    fn judge(&mut self, item: &QueueItem, name: &str, site: &str) -> Judgement {
-        let judgement = self.crawls.judge(item);
-        if judgement != Judgement::Drop(Dropped::CrawlOver)
-            && let Some(exclusion) =
-                self.exclusions.forbids(exclusion::Scope::Crawl, site, name, &item.entry.url)
-        {
-            return Judgement::Drop(Dropped::Excluded(exclusion.pattern.to_string()));
-        }
-        judgement
-    }
-
-    fn level(&mut self, item: &QueueItem) -> Option<u8> {
-        self.focus?.level_now(item)
-    }
-
-    fn given(&mut self, item: &QueueItem) {
-        self.crawls.given(&item.entry);
-    }
 }
 
 impl Agent {

@@ -7,7 +7,8 @@ use anthill_crawler::record::{LEVELS, QueueItem};
 use anthill_protocol::key::HostId;
 use std::sync::Arc;
 
-/// Levels by how near a page is likely to be to the topic, at most: one is left for what filters call doubtful.
+/// Levels by how near a page is likely to be to the topic, at most: one more than papers tried (P3). The last of all is for what filters call
+/// doubtful.
 pub const MAX_TOPIC_LEVELS: u8 = LEVELS as u8 - 2;
 /// Of a thousand permits for the best, so many more go to what waits: no level starves. A guess.
 pub const SHARE_OF_OTHERS: u32 = 20;
@@ -24,7 +25,6 @@ pub struct Settings {
 }
 
 /// What a peer has learned of where its topic is.
-#[derive(Clone, Debug)]
 pub struct Focus {
     levels: u8,
     reader: Reader,
@@ -36,7 +36,7 @@ impl Focus {
     pub fn new(settings: &Settings) -> Focus {
         Focus {
             levels: settings.levels.clamp(1, MAX_TOPIC_LEVELS),
-            reader: Reader::new(Arc::clone(&settings.model)),
+            reader: Reader::new(settings.model.as_ref().clone()),
             predictor: Predictor::default(),
         }
     }

@@ -12,6 +12,7 @@ mod answers;
 mod completion;
 mod crawls;
 pub mod focus;
+mod gate;
 mod ledger;
 pub mod peer;
 mod reach;

@@ -4,14 +4,13 @@ use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::predict::CERTAIN;
 use anthill_crawler::focus::reader::Reader;
 use libfuzzer_sys::fuzz_target;
-use std::sync::Arc;
 
 fuzz_target!(|data: &[u8]| {
     let (text, bytes) = data.split_at(data.len().min(128) / 2);
     let Ok(model) = Model::decode(bytes) else { return };
     assert_eq!(Model::decode(&model.encode()).as_ref().map(Model::encode), Ok(model.encode()));
     let text = String::from_utf8_lossy(text);
-    let mut reader = Reader::new(Arc::new(model));
+    let mut reader = Reader::new(model);
     let from = reader.relevance(&text);
     let clues = reader.clues(from, &text, &format!("http://a.test/{text}"));
     assert!(from <= CERTAIN && clues.anchor <= CERTAIN);

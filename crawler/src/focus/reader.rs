@@ -5,7 +5,6 @@ use super::predict::{Clues, thousandths, words};
 use super::terms::Terms;
 use crate::frontier::rules::path_of;
 use percent_encoding::percent_decode_str;
-use std::sync::Arc;
 
 /// Relevance of which nothing is known, in thousandths; a guess.
 pub const UNKNOWN: u16 = 500;
@@ -17,28 +16,15 @@ pub fn text_of(title: &str, text: &str) -> String {
 
 /// A model at work; each thread has its own.
 pub struct Reader {
-    model: Arc<Model>,
     classifier: Classifier,
     /// Words of links are not reduced to their stems: URLs of a page of another language may be of any.
     terms: Terms,
 }
 
-impl Clone for Reader {
-    fn clone(&self) -> Reader {
-        Reader::new(Arc::clone(&self.model))
-    }
-}
-
-impl std::fmt::Debug for Reader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("classes", &self.model.classes).finish_non_exhaustive()
-    }
-}
-
 impl Reader {
     /// Puts a model to work.
-    pub fn new(model: Arc<Model>) -> Reader {
-        Reader { classifier: Classifier::new(model.as_ref().clone()), model, terms: Terms::default() }
+    pub fn new(model: Model) -> Reader {
+        Reader { classifier: Classifier::new(model), terms: Terms::default() }
     }
 
     /// How relevant a page of this text ([`text_of`]) is, in thousandths.
@@ -81,7 +67,7 @@ mod tests {
             texts: texts("the price of bread in the market and its bakers"),
         };
         let model = train(&[ants, other], None, 100).unwrap();
-        let mut reader = Reader::new(Arc::new(model));
+        let mut reader = Reader::new(model);
         let about = |reader: &mut Reader, text: &str| reader.relevance(&text_of("", text));
         assert!(about(&mut reader, "an ant colony has a queen and workers") > UNKNOWN);
         assert!(about(&mut reader, "bakers take bread to market at a price") < UNKNOWN);

@@ -162,7 +162,7 @@ impl Workshop {
     /// When zstd cannot be set up, which is a matter of memory.
     pub fn tools(&self) -> std::io::Result<Tools> {
         let compressor = zstd::bulk::Compressor::new(LEVEL)?;
-        Ok(Tools { compressor, reader: self.topic.clone().map(Reader::new) })
+        Ok(Tools { compressor, reader: self.topic.as_deref().cloned().map(Reader::new) })
     }
 
     /// Makes what can be made of a response.
