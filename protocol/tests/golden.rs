@@ -67,18 +67,14 @@ mod links {
             crawl: 7,
             depth: 2,
             flags: Flags::DOUBTFUL.with(Flags::REDIRECT),
-            relevance: None,
         }
     }
 
     #[test]
     fn a_link() {
-        golden(&link(), "02111111111111111111111111111111110e687474703a2f2f622e746573742f016207021200");
-        let of_topic = Link { relevance: Some(700), ..link() };
-        golden(
-            &of_topic,
-            "02111111111111111111111111111111110e687474703a2f2f622e746573742f016207021201fbbc02",
-        );
+        golden(&link(), "03111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212");
+        let of_topic = Link { flags: link().flags.of_relevance(700), ..link() };
+        golden(&of_topic, "03111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fb52af");
     }
 
     #[test]
@@ -86,7 +82,7 @@ mod links {
         let part = Part { slot: slot(16_383), counter: 300, first: 5, upto: 6, links: vec![link()] };
         golden(
             &Message::Batch(Batch { session: 1 << 40, id: 9, parts: vec![part] }),
-            "0200fd00000000000100000901fbff3ffb2c01050601111111111111111111111111111111110e687474703a2f2f622e746573742f016207021200",
+            "0300fd00000000000100000901fbff3ffb2c01050601111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212",
         );
     }
 
@@ -104,7 +100,7 @@ mod links {
         let answers = answers.map(answered).to_vec();
         golden(
             &Message::Answers { session: 1 << 40, answers },
-            "0201fd000000000001000006090300090301090302bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbfb2c01aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa090303090304fbe80309030500",
+            "0301fd000000000001000006090300090301090302bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbfb2c01aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa090303090304fbe80309030500",
         );
     }
 

@@ -28,8 +28,7 @@ pub fn link(offer: &Offer, anchor: &str) -> Option<Link> {
         anchor: anchor[..end].to_owned(),
         crawl: offer.crawl.0,
         depth: offer.depth,
-        flags,
-        relevance: offer.link.clues.as_ref().map(|clues| clues.from),
+        flags: offer.link.clues.as_ref().map_or(flags, |clues| flags.of_relevance(clues.from)),
     })
 }
 
@@ -53,7 +52,7 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
         from: (link.source != id).then_some(link.source),
         by,
         anchor: link.anchor.clone(),
-        relevance: link.relevance,
+        relevance: link.flags.relevance(),
         link: FoundLink {
             id,
             host: canon.host_id(),

@@ -178,7 +178,6 @@ fn links_that_change_nothing_are_durable_when_what_is_there_is() {
         crawl: crawl.0,
         depth: 0,
         flags: Flags::SEED,
-        relevance: None,
     };
     let cost = link.cost() as u64;
     let cursor = Cursor::default();

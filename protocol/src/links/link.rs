@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_URL: usize = 2_048;
 /// Bytes of an anchor text: what the index keeps of one.
 pub const MAX_ANCHOR: usize = 256;
-/// A relevance of 1.
+/// A relevance of 1, see [`Flags::relevance`].
 pub const MAX_RELEVANCE: u16 = 1_000;
 /// The most that [`Link::cost`] gives: URL, anchor, and 40 bytes around them, rounded up.
 pub const MAX_LINK: usize = MAX_URL + MAX_ANCHOR + 64;
@@ -16,10 +16,11 @@ pub const MAX_LINK: usize = MAX_URL + MAX_ANCHOR + 64;
 /// Contexts of the fingerprint; never changed while somebody keeps fingerprints.
 const FINGERPRINT_CONTEXT: &str = "anthill links 1 fingerprint";
 
-/// What a page says of a link, and the crawler of its target: a set of bits.
+/// What a page says of a link, and the crawler of its target: a set of bits; above them, where the swarm's crawls have a topic, how
+/// relevant the page is. In one number, so that links without a topic are no longer for it: most have an anchor of a few bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Flags(pub u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// The page said not to follow it: recorded, not admitted.
@@ -34,8 +35,9 @@ impl Flags {
     pub const REDIRECT: Flags = Flags(16);
     /// Somebody asked for it: wanted even if it was seen.
     pub const SEED: Flags = Flags(32);
-    /// All that have a meaning.
-    const KNOWN: u8 = 63;
+    /// Where the relevance starts, plus one: 0 is none.
+    const RELEVANCE: u32 = 6;
+    const LARGEST: u16 = (MAX_RELEVANCE + 1) << Flags::RELEVANCE | (1 << Flags::RELEVANCE) - 1;
 
     /// Whether all bits of `other` are set here.
     pub fn has(self, other: Flags) -> bool {
@@ -45,6 +47,17 @@ impl Flags {
     /// The bits of both.
     pub fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+
+    /// How relevant the page is to the topic of the swarm's crawls, in thousandths; none if they have none.
+    pub fn relevance(self) -> Option<u16> {
+        (self.0 >> Flags::RELEVANCE).checked_sub(1)
+    }
+
+    /// The same of a page of this relevance, at most [`MAX_RELEVANCE`].
+    pub fn of_relevance(self, relevance: u16) -> Flags {
+        let bits = self.0 & ((1 << Flags::RELEVANCE) - 1);
+        Flags(bits | (relevance.min(MAX_RELEVANCE) + 1) << Flags::RELEVANCE)
     }
 }
 
@@ -63,12 +76,10 @@ pub struct Link {
     pub depth: u16,
     /// See [`Flags`].
     pub flags: Flags,
-    /// How relevant the page is to the topic of the swarm's crawls, in thousandths; none if they have none.
-    pub relevance: Option<u16>,
 }
 
 impl Versioned for Link {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
     const LIMIT: usize = 0x1_0000;
 }
 
@@ -78,8 +89,7 @@ impl Link {
         !self.url.is_empty()
             && self.url.len() <= MAX_URL
             && self.anchor.len() <= MAX_ANCHOR
-            && self.flags.0 & !Flags::KNOWN == 0
-            && self.relevance.is_none_or(|relevance| relevance <= MAX_RELEVANCE)
+            && self.flags.0 <= Flags::LARGEST
     }
 
     /// Bytes it takes in a message: the measure of logs, windows and limits. At most [`MAX_LINK`] within bounds.
@@ -111,27 +121,40 @@ mod tests {
 
     fn link(url: &str, anchor: &str) -> Link {
         let source = UrlId::of(SiteId::of("a.test"), "http://a.test/");
-        Link {
-            source,
-            url: url.into(),
-            anchor: anchor.into(),
-            crawl: 1,
-            depth: 2,
-            flags: Flags::DOUBTFUL,
-            relevance: None,
-        }
+        Link { source, url: url.into(), anchor: anchor.into(), crawl: 1, depth: 2, flags: Flags::DOUBTFUL }
     }
 
     #[test]
     fn the_largest_link_costs_what_is_said() {
         let mut largest = link(&"u".repeat(MAX_URL), &"a".repeat(MAX_ANCHOR));
-        (largest.crawl, largest.depth, largest.relevance) = (u64::MAX, u16::MAX, Some(MAX_RELEVANCE));
+        (largest.crawl, largest.depth, largest.flags) = (u64::MAX, u16::MAX, Flags(Flags::LARGEST));
         assert!(largest.is_within_bounds() && largest.cost() <= MAX_LINK, "{}", largest.cost());
         largest.url.push('u');
         assert!(!largest.is_within_bounds());
         assert!(!link("", "").is_within_bounds());
-        assert!(!Link { flags: Flags(64), ..link("u", "") }.is_within_bounds());
-        assert!(!Link { relevance: Some(MAX_RELEVANCE + 1), ..link("u", "") }.is_within_bounds());
+        assert!(!Link { flags: Flags(Flags::LARGEST + 1), ..link("u", "") }.is_within_bounds());
+    }
+
+    #[test]
+    fn flags_and_relevance_share_a_number_and_leave_each_other_alone() {
+        let flags = Flags::SEED.with(Flags::NOFOLLOW);
+        assert_eq!(flags.relevance(), None);
+        let relevant = flags.of_relevance(300).of_relevance(700);
+        assert!(relevant.has(flags) && !relevant.has(Flags::REDIRECT) && relevant.relevance() == Some(700));
+        assert_eq!(Flags::default().of_relevance(0).relevance(), Some(0));
+        assert_eq!(flags.of_relevance(u16::MAX).relevance(), Some(MAX_RELEVANCE));
+        let all = Flags((1 << Flags::RELEVANCE) - 1);
+        assert_eq!(all.of_relevance(MAX_RELEVANCE), Flags(Flags::LARGEST));
+    }
+
+    /// As before links had a relevance.
+    #[test]
+    fn flags_alone_are_one_byte() {
+        let all = Flags((1 << Flags::RELEVANCE) - 1);
+        let bare = link("u", "").cost();
+        assert_eq!(Link { flags: all, ..link("u", "") }.cost(), bare);
+        assert_eq!(Link { flags: all.of_relevance(0), ..link("u", "") }.cost(), bare);
+        assert_eq!(Link { flags: all.of_relevance(MAX_RELEVANCE), ..link("u", "") }.cost(), bare + 2);
     }
 
     #[test]
@@ -147,8 +170,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags in 0u8..64, relevance: Option<u16>) {
-            let link = Link { crawl, depth, flags: Flags(flags), relevance, ..link(&url, &anchor) };
+        fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags: u16) {
+            let link = Link { crawl, depth, flags: Flags(flags), ..link(&url, &anchor) };
             prop_assert_eq!(decode::<Link>(&encode(&link)), Ok(link));
         }
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::key::{SiteId, UrlId};
-use crate::links::link::{Flags, MAX_ANCHOR, MAX_LINK, MAX_URL};
+use crate::links::link::{Flags, MAX_ANCHOR, MAX_LINK, MAX_RELEVANCE, MAX_URL};
 use crate::wire::{decode, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,15 +8,7 @@ use proptest::prelude::*;
 fn link(url: usize, anchor: usize) -> Link {
     let source = UrlId::of(SiteId::of("a.test"), "http://a.test/");
     let (url, anchor) = ("u".repeat(url), "a".repeat(anchor));
-    Link {
-        source,
-        url,
-        anchor,
-        crawl: u64::MAX,
-        depth: u16::MAX,
-        flags: Flags::NOFOLLOW,
-        relevance: Some(1_000),
-    }
+    Link { source, url, anchor, crawl: u64::MAX, depth: u16::MAX, flags: Flags::NOFOLLOW.of_relevance(1_000) }
 }
 
 fn part(slot: u16, links: Vec<Link>) -> Part {
@@ -50,7 +42,7 @@ fn the_fullest_parts_and_answers_fit_into_a_message() {
     assert_eq!(Message::decode(&message.encode()), Ok(message));
 }
 
-/// Version 1 of the wire: a change here is a new version.
+/// Version 3 of the wire: a change here is a new version.
 #[test]
 fn the_bytes_of_every_message_stay_what_they_are() {
     let slot = Slot::new(300).expect("a slot");
@@ -70,13 +62,13 @@ fn the_bytes_of_every_message_stay_what_they_are() {
     assert_eq!(
         crate::wire::fingerprints(bytes),
         [
-            "92 4743142413555fcb",
-            "11 d4dad227aca53bb4",
-            "11 01f5d2bde606fe70",
-            "76 560ecca354945f54",
-            "11 2aabc6efe825fead",
-            "14 4610ab2011fe13e5",
-            "12 9d391769c09edfa8",
+            "90 241593cb0c52d6c2",
+            "11 f6ab61176d4ca421",
+            "11 dd7ba2f96f5238c4",
+            "76 80ef3feee3c8639a",
+            "11 dfe3e2fa32913ea3",
+            "14 1856ad81e59368e5",
+            "12 efd3fbd151bdda54",
         ]
     );
 }
@@ -112,19 +104,21 @@ fn what_is_out_of_bounds_is_refused() {
     assert!(Message::decode(&vec![1; MAX_MESSAGE + 1]).is_err());
 }
 
+fn any_flags() -> impl Strategy<Value = Flags> {
+    let all =
+        [Flags::NOFOLLOW, Flags::DOUBTFUL, Flags::SITEMAP, Flags::FROM_SITEMAP, Flags::REDIRECT, Flags::SEED];
+    let relevance = proptest::option::of(0..=MAX_RELEVANCE);
+    (proptest::sample::subsequence(all.to_vec(), 0..=all.len()), relevance).prop_map(|(flags, relevance)| {
+        let flags = flags.into_iter().fold(Flags::default(), Flags::with);
+        relevance.map_or(flags, |relevance| flags.of_relevance(relevance))
+    })
+}
+
 fn any_link() -> impl Strategy<Value = Link> {
-    (any::<[u8; 16]>(), ".{1,60}", ".{0,40}", any::<u64>(), any::<u16>(), 0u8..32).prop_map(
+    (any::<[u8; 16]>(), ".{1,60}", ".{0,40}", any::<u64>(), any::<u16>(), any_flags()).prop_map(
         |(source, url, anchor, crawl, depth, flags)| {
             let source = UrlId::from_bytes(source);
-            Link {
-                source,
-                url,
-                anchor,
-                crawl,
-                depth,
-                flags: Flags(flags),
-                relevance: (depth % 2 == 0).then_some(depth % 1_001),
-            }
+            Link { source, url, anchor, crawl, depth, flags }
         },
     )
 }

@@ -25,7 +25,7 @@ fn token(counter: u64) -> Token {
 fn link(number: u64, size: usize) -> Link {
     let source = UrlId::of(SiteId::of("a.test"), "http://a.test/");
     let url = format!("http://b.test/{number}/{}", "x".repeat(size));
-    Link { source, url, anchor: String::new(), crawl: 1, depth: 1, flags: Flags::default(), relevance: None }
+    Link { source, url, anchor: String::new(), crawl: 1, depth: 1, flags: Flags::default() }
 }
 
 /// A peer with its log, and the time.

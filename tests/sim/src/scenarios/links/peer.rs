@@ -184,7 +184,6 @@ impl Peer {
             crawl: 1,
             depth: 3,
             flags: Flags::default(),
-            relevance: None,
         }
     }
 
