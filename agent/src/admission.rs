@@ -6,6 +6,7 @@ use crate::io::{Admission, FoundLink};
 use crate::rights::Rights;
 use anthill_crawler::exclusion::{self, Exclusions};
 use anthill_crawler::filter::Directories;
+use anthill_crawler::focus::predict::Context;
 use anthill_crawler::frontier::State;
 use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry};
 use anthill_crawler::time::Instant;
@@ -52,8 +53,8 @@ pub struct Offer {
     pub by: Found,
     /// The link's text, of one that another peer offers; empty where it was found here, since who made the page has it.
     pub anchor: String,
-    /// How relevant the page is that it was found on, of one that another peer offers, in thousandths; none where crawls have no topic.
-    pub relevance: Option<u16>,
+    /// What the page is that it was found on, of one that another peer offers; none where crawls have no topic.
+    pub context: Option<Context>,
 }
 
 /// How a link was found.
@@ -124,7 +125,7 @@ impl Door<'_> {
         let depth = source.depth.saturating_add(u16::from(!link.sitemap));
         let by = Found::Link { site: source.site, sitemap: source.sitemap };
         let (crawl, from, anchor) = (source.crawl, source.id, String::new());
-        self.offer(Offer { link, crawl, depth, hops: 0, from, by, anchor, relevance: None }, full)
+        self.offer(Offer { link, crawl, depth, hops: 0, from, by, anchor, context: None }, full)
     }
 
     /// What another peer offers of a slot that is this peer's.
@@ -179,13 +180,13 @@ impl Door<'_> {
         let (crawl, depth, hops) = (entry.crawl, entry.depth, entry.hops.saturating_add(1));
         let (by, anchor) = (Found::Redirect, String::new());
         let from = Some(id);
-        self.offer(Offer { link: target, crawl, depth, hops, from, by, anchor, relevance: None }, &mut None)
+        self.offer(Offer { link: target, crawl, depth, hops, from, by, anchor, context: None }, &mut None)
     }
 
     /// A seed: wanted even if it was seen.
     pub fn seed(&mut self, crawl: CrawlId, seed: FoundLink) -> Option<Admission> {
         let (by, anchor) = (Found::Seed, String::new());
-        let offer = Offer { link: seed, crawl, depth: 0, hops: 0, from: None, by, anchor, relevance: None };
+        let offer = Offer { link: seed, crawl, depth: 0, hops: 0, from: None, by, anchor, context: None };
         self.offer(offer, &mut None)
     }
 
@@ -216,10 +217,9 @@ impl Door<'_> {
             return Some(if level == LEVEL_FIRST { level } else { LEVEL_LAST });
         }
         let link = &mut offer.link;
-        let clues = link
-            .clues
-            .get_or_insert_with(|| Box::new(focus.clues(offer.relevance, &offer.anchor, &link.url)));
-        Some(focus.level(&link.host, clues))
+        let clues =
+            link.clues.get_or_insert_with(|| Box::new(focus.clues(offer.context, &offer.anchor, &link.url)));
+        Some(focus.admit(&link.host, clues))
     }
 
     fn admission(&mut self, mut offer: Offer) -> Admission {

@@ -6,7 +6,7 @@ use crate::rights::Right;
 use anthill_crawler::canon;
 use anthill_crawler::exclusion::{Exclusion, Pattern};
 use anthill_crawler::focus::bayes::Model;
-use anthill_crawler::focus::predict::Clues;
+use anthill_crawler::focus::predict::{Clues, Context};
 use anthill_crawler::frontier::{Config, Input};
 use anthill_protocol::key::Slot;
 use rand_chacha::ChaCha8Rng;
@@ -132,6 +132,7 @@ fn where_there_is_a_topic_links_go_where_what_they_say_puts_them() {
         ..house(CrawlSpec::default())
     };
     let says = |url: &str, from: u16| {
+        let from = Context { relevance: from, ..Context::default() };
         let clues = Some(Box::new(Clues { from, anchor: 500, words: Vec::new() }));
         FoundLink { clues, ..link(url) }
     };
@@ -146,7 +147,7 @@ fn where_there_is_a_topic_links_go_where_what_they_say_puts_them() {
     ];
     assert_eq!(
         about().levels(&page(), links),
-        [LEVEL_FIRST, LEVEL_LAST, 0, 3, 2],
+        [LEVEL_FIRST, LEVEL_LAST, 0, 3, 1],
         "of the last nothing is known"
     );
 
@@ -162,7 +163,7 @@ fn where_there_is_a_topic_links_go_where_what_they_say_puts_them() {
     let there = about().door().offered(door.offers.into_iter().map(travel).collect());
     assert_eq!(there.iter().map(|a| a.level).collect::<Vec<_>>(), [3, 0]);
     let clues = there[0].entry.clues.as_ref().expect("it has a topic");
-    assert_eq!((clues.from, clues.words.len()), (0, 2));
+    assert_eq!((clues.from.relevance, clues.words.len()), (0, 2));
 }
 
 #[test]

@@ -18,6 +18,7 @@ use anthill_crawler::frontier::{self, Dropped, Errand, HostView, PermitId, State
 use anthill_crawler::record::{CrawlId, QueueItem};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, Slot};
+use anthill_protocol::lesson::Lesson;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -304,6 +305,23 @@ impl<R: Rights> Agent<R> {
     /// How likely a page of a host with these clues is to be on topic, in thousandths; none where crawls have no topic.
     pub fn expect(&self, host: &HostId, clues: &Clues) -> Option<u16> {
         self.focus.as_ref().map(|focus| focus.expect(host, clues))
+    }
+
+    /// Other peers say that paths lead from pages of this one to the topic.
+    pub fn learned(&mut self, lessons: &[Lesson]) {
+        if let Some(focus) = &mut self.focus {
+            focus.learned(lessons);
+        }
+    }
+
+    /// Whether holders of other pages are to be told of paths that led from theirs to the topic.
+    pub fn has_lessons(&self) -> bool {
+        self.focus.as_ref().is_some_and(Focus::has_lessons)
+    }
+
+    /// What they are to be told.
+    pub fn take_lessons(&mut self) -> Vec<Lesson> {
+        self.focus.as_mut().map(Focus::take_lessons).unwrap_or_default()
     }
 
     /// How much there is of what.

@@ -16,8 +16,8 @@ impl<R: Rights> Agent<R> {
     pub(crate) fn made(
         &mut self,
         permit: PermitId,
-        made: Made,
-        links: Vec<FoundLink>,
+        mut made: Made,
+        mut links: Vec<FoundLink>,
         previous: Option<Box<UrlRecord>>,
         outbox: &mut Vec<Effect>,
     ) {
@@ -28,10 +28,12 @@ impl<R: Rights> Agent<R> {
             Work::Entry { item, tries } => {
                 let down = self.frontier.down(flight.host, self.now);
                 let took = end.0.since(flight.given);
-                if let (Some(focus), Made::Page(facts)) = (&mut self.focus, &made)
+                if let (Some(focus), Made::Page(facts)) = (&mut self.focus, &mut made)
                     && let Some(relevance) = facts.relevance
                 {
-                    focus.learn(&flight.host, item.entry.clues.as_deref(), relevance);
+                    let page = focus.learn(&item, relevance, std::mem::take(&mut facts.sketch));
+                    let clues = links.iter_mut().filter_map(|link| link.clues.as_mut());
+                    clues.for_each(|clues| clues.from = page);
                 }
                 let mut fate = self.desk().complete(&item, tries, (&end.1, took), made, previous, down);
                 if fate.tally == Some(Tally::Fetched) {

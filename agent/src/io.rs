@@ -6,6 +6,7 @@
 
 pub use crate::admission::{Found, Offer};
 use crate::rights::Right;
+use anthill_crawler::focus::layers::Sketch;
 use anthill_crawler::focus::predict::Clues;
 pub use anthill_crawler::frontier::{End, Failure, PermitId, ResolveFailure, Scheme};
 use anthill_crawler::record::{
@@ -119,6 +120,8 @@ pub struct PageFacts {
     pub noindex: bool,
     /// How relevant it is, in thousandths, where crawls have a topic.
     pub relevance: Option<u16>,
+    /// Its words, then too.
+    pub sketch: Sketch,
 }
 
 /// A crawl as asked for.

@@ -59,7 +59,7 @@ impl QueueEntry {
 }
 
 impl Versioned for QueueEntry {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
     const LIMIT: usize = 0x1_0000;
 }
 

@@ -1,7 +1,7 @@
 //! Topic models, as peers and files bring them: any bytes are understood or refused, and what is understood judges any text, and any link.
 #![no_main]
 use anthill_crawler::focus::bayes::Model;
-use anthill_crawler::focus::predict::CERTAIN;
+use anthill_crawler::focus::predict::{CERTAIN, Context};
 use anthill_crawler::focus::reader::Reader;
 use libfuzzer_sys::fuzz_target;
 
@@ -12,6 +12,6 @@ fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(text);
     let mut reader = Reader::new(model);
     let from = reader.relevance(&text);
-    let clues = reader.clues(from, &text, &format!("http://a.test/{text}"));
+    let clues = reader.clues(Context { relevance: from, ..Context::default() }, &text, &format!("http://a.test/{text}"));
     assert!(from <= CERTAIN && clues.anchor <= CERTAIN);
 });

@@ -56,6 +56,7 @@ fn assert_lines(all: &[(&str, Vec<u8>)], golden: &str) {
 
 mod links {
     use super::*;
+    use anthill_protocol::links::link::Context;
     use anthill_protocol::links::message::{Answer, Answered, Batch, Part, Refusal};
     use anthill_protocol::links::{Cursor, Flags, Link, Message};
 
@@ -73,8 +74,14 @@ mod links {
     #[test]
     fn a_link() {
         golden(&link(), "03111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212");
-        let of_topic = Link { flags: link().flags.of_relevance(700), ..link() };
-        golden(&of_topic, "03111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fb52af");
+        let of_topic = Link {
+            flags: link().flags.of_page(&Context { relevance: 700, layers: [1, 2, 3, 4, 5, 112], since: 3 }),
+            ..link()
+        };
+        golden(
+            &of_topic,
+            "03111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fd52af028201a1001f",
+        );
     }
 
     #[test]
@@ -115,6 +122,17 @@ mod links {
     #[test]
     fn a_fingerprint() {
         assert_eq!(link().fingerprint(), 12067542545674558300);
+    }
+}
+
+mod lesson {
+    use super::*;
+    use anthill_protocol::lesson::{Lesson, Message};
+
+    #[test]
+    fn lessons() {
+        let lesson = Lesson { page: UrlId::from_bytes([0x11; 16]), steps: 2, worth: 563 };
+        golden(&Message(vec![lesson]), "01011111111111111111111111111111111102fb3302");
     }
 }
 

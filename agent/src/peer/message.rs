@@ -1,7 +1,7 @@
 //! What peers of a swarm say to each other: a byte that names the protocol, then its message.
 
 use anthill_protocol::wire::{Versioned, WireError, encode_into};
-use anthill_protocol::{claim, contract_net, exclusion, links, registry, replica, steward, view};
+use anthill_protocol::{claim, contract_net, exclusion, lesson, links, registry, replica, steward, view};
 
 /// A message of one of the protocols.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub enum Message {
     Exclusion(exclusion::Message),
     /// Contracts.
     Contract(contract_net::Message),
+    /// Paths to the topic.
+    Lesson(lesson::Message),
 }
 
 /// Why bytes are no message.
@@ -58,6 +60,7 @@ impl Message {
             Message::Registry(message) => put(6, message, SMALL),
             Message::Exclusion(message) => put(7, message, SMALL),
             Message::Contract(message) => put(8, message, SMALL),
+            Message::Lesson(message) => put(9, message, SMALL),
         }
     }
 
@@ -76,6 +79,7 @@ impl Message {
             6 => Message::Registry(registry::Message::decode(rest)?),
             7 => Message::Exclusion(exclusion::Message::decode(rest)?),
             8 => Message::Contract(contract_net::Message::decode(rest)?),
+            9 => Message::Lesson(lesson::Message::decode(rest)?),
             other => return Err(MessageError::Protocol(other)),
         })
     }
@@ -91,6 +95,7 @@ impl Message {
             Message::Registry(_) => "registry",
             Message::Exclusion(_) => "exclusion",
             Message::Contract(_) => "contract",
+            Message::Lesson(_) => "lesson",
         }
     }
 }
@@ -100,7 +105,7 @@ mod tests {
     use super::*;
     use anthill_protocol::key::Slot;
 
-    fn one_of_each() -> [(Message, &'static [u8]); 8] {
+    fn one_of_each() -> [(Message, &'static [u8]); 9] {
         let slot = Slot::new(7).expect("a slot");
         let answers = links::Message::Answers { session: 7, answers: Vec::new() };
         let copies = replica::Message(vec![replica::Part::Where { slot, counter: 9 }]);
@@ -108,11 +113,12 @@ mod tests {
             (Message::View(view::Message::WantElectors), &[1, 4, 9]),
             (Message::Claim(claim::Message::Hints(Vec::new())), &[2, 1, 3, 0]),
             (Message::Replica(copies), &[3, 1, 1, 0, 7, 9]),
-            (Message::Links(answers), &[4, 2, 1, 7, 0]),
+            (Message::Links(answers), &[4, 3, 1, 7, 0]),
             (Message::Steward(steward::Message::Release(Vec::new())), &[5, 1, 2, 0]),
             (Message::Registry(registry::Message::Ask(Vec::new())), &[6, 1, 1, 0]),
             (Message::Exclusion(exclusion::Message::Same { session: 7 }), &[7, 1, 2, 7]),
             (Message::Contract(contract_net::Message::Agree { id: contract_net::CallId(7) }), &[8, 1, 5, 7]),
+            (Message::Lesson(lesson::Message(Vec::new())), &[9, 1, 0]),
         ]
     }
 
@@ -125,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_a_newer_program_says_is_refused() {
-        for bytes in [&[9, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
+        for bytes in [&[10, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
             let error = Message::decode(bytes).expect_err("no protocol of this program");
             assert_eq!(error, MessageError::Protocol(bytes[0]));
             assert!(error.to_string().contains("use a newer anthill"), "{error}");

@@ -18,6 +18,7 @@ mod holding;
 pub mod io;
 mod land;
 mod leaving;
+mod lessons;
 pub mod message;
 pub mod offers;
 pub mod registry;
@@ -42,6 +43,7 @@ use contracts::Contracts;
 use exclusions::Excluded;
 use io::{Effect, Input, Ticket};
 use land::Land;
+use lessons::Lessons;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use registry::Census;
@@ -124,6 +126,7 @@ pub struct Peer<K> {
     census: Census<K>,
     excluded: Excluded<K>,
     contracts: Contracts,
+    lessons: Lessons,
     unwritten: Unwritten,
     slots: Slots,
     /// When memory of slots that went to others is given back.
@@ -231,6 +234,7 @@ impl<K: Keys + Clone> Peer<K> {
             census,
             excluded,
             contracts,
+            lessons: Lessons::default(),
             unwritten: Unwritten::default(),
             writes: BTreeMap::new(),
             tickets: 0,
@@ -333,6 +337,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.excluded.deadline(),
             self.contracts.deadline(),
             self.unwritten.deadline(),
+            self.lessons.deadline(),
             self.slots.drains_at,
         ]
         .into_iter()

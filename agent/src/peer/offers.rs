@@ -28,7 +28,7 @@ pub fn link(offer: &Offer, anchor: &str) -> Option<Link> {
         anchor: anchor[..end].to_owned(),
         crawl: offer.crawl.0,
         depth: offer.depth,
-        flags: offer.link.clues.as_ref().map_or(flags, |clues| flags.of_relevance(clues.from)),
+        flags: offer.link.clues.as_ref().map_or(flags, |clues| flags.of_page(&clues.from)),
     })
 }
 
@@ -52,7 +52,7 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
         from: (link.source != id).then_some(link.source),
         by,
         anchor: link.anchor.clone(),
-        relevance: link.flags.relevance(),
+        context: link.flags.context(),
         link: FoundLink {
             id,
             host: canon.host_id(),

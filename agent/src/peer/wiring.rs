@@ -6,7 +6,7 @@ use crate::io as crawl;
 use anthill_protocol::claim::{self, FORCE_JUMP, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
-use anthill_protocol::{contract_net, exclusion, links, registry, replica, steward, view};
+use anthill_protocol::{contract_net, exclusion, lesson, links, registry, replica, steward, view};
 
 impl<K: Keys + Clone> Peer<K> {
     pub(super) fn tick(&mut self) {
@@ -58,6 +58,7 @@ impl<K: Keys + Clone> Peer<K> {
                 self.tell_exclusions(exclusion::sync::Input::Received(peer, message));
             }
             Message::Contract(message) => self.tell_contracts(contract_net::Input::Received(peer, message)),
+            Message::Lesson(lesson::Message(lessons)) => self.learned(&lessons),
         }
     }
 
@@ -388,6 +389,7 @@ impl<K: Keys + Clone> Peer<K> {
         if !granted.is_empty() {
             self.tell_crawl(crawl::Input::Granted(granted));
         }
+        self.send_lessons();
         self.leave_step();
     }
 

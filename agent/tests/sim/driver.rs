@@ -7,7 +7,7 @@ use anthill_agent::io::{
     Task,
 };
 use anthill_agent::{Agent, Config};
-use anthill_crawler::focus::predict::{self, Clues};
+use anthill_crawler::focus::predict::{self, Clues, Context};
 use anthill_crawler::record::CrawlId;
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::HostId;
@@ -311,7 +311,13 @@ impl Driver {
         };
         let relevance = if let Made::Page(facts) = &made { facts.relevance } else { None };
         let clues = |url: &str| {
-            relevance.map(|from| Box::new(Clues { from, anchor: 500, words: words_of_host(url) }))
+            relevance.map(|relevance| {
+                Box::new(Clues {
+                    from: Context { relevance, ..Context::default() },
+                    anchor: 500,
+                    words: words_of_host(url),
+                })
+            })
         };
         let links = links.iter().map(|url| FoundLink { clues: clues(url), ..link(url) }).collect();
         let made = Input::Made { permit: permit.id, made, links, previous };

@@ -2,14 +2,17 @@
 //!
 //! A logistic regression that learns from the crawl's own pages: each that was fetched tells what its clues were worth (Chakrabarti,
 //! Punera and Subramanyam, "Accelerated focused crawling through online relevance feedback", WWW 2002, whose apprentice is this with
-//! naive Bayes). It begins as what a best-first crawl believes, that a page is as relevant as those that link to it and as its anchor says,
+//! naive Bayes). It begins with what links of pages like the one that links are worth ([`super::worths`]) and with what the anchor says,
 //! and learns what words of anchors and URLs, and which hosts, are worth here. Steps are those of AdaGrad (Duchi, Hazan and Singer,
 //! JMLR 12, 2011): what is seen often moves less each time.
 //!
 //! Words and hosts have their place by a hash in tables of a fixed size; those that meet there share a weight.
 
 use super::terms::Terms;
+use super::worths::Worths;
 use anthill_protocol::key::HostId;
+pub use anthill_protocol::links::link::Context;
+use anthill_protocol::links::link::MAX_RELEVANCE;
 use serde::{Deserialize, Serialize};
 
 /// Words of one link that count: those of its anchor first, then those of its URL, the last of which say most.
@@ -21,7 +24,9 @@ const HOSTS: usize = 1 << 14;
 /// Clues that every link has.
 const CONSTANTS: usize = 4;
 /// What a relevance of 1 is in whole numbers.
-pub const CERTAIN: u16 = 1_000;
+pub const CERTAIN: u16 = MAX_RELEVANCE;
+/// What a page is worth from which a link leads to one that is worth 1; a guess.
+pub const STEP_WORTH: f32 = 0.75;
 /// How far one page moves a weight that was never moved, by what it was mistaken.
 const STEP: f32 = 0.3;
 /// What squares of earlier moves begin with: the first is not the largest by far.
@@ -38,8 +43,8 @@ const MAX_LOGIT: f32 = 30.0;
 /// What is known of a page before it is fetched, from the link by which it was first found.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Clues {
-    /// Relevance of the page it was found on, in thousandths.
-    pub from: u16,
+    /// The page it was found on.
+    pub from: Context,
     /// What a text that says no more than the anchor is about: its relevance, in thousandths.
     pub anchor: u16,
     /// Words of anchor and URL, [`word`] of each, at most [`MAX_CLUES`] count.
@@ -91,6 +96,7 @@ pub struct Predictor {
     constants: [Weight; CONSTANTS],
     places: Vec<Weight>,
     hosts: Vec<Had>,
+    worths: Worths,
 }
 
 impl Default for Predictor {
@@ -100,7 +106,12 @@ impl Default for Predictor {
         for (weight, worth) in constants.iter_mut().zip([1.0, 0.5, 1.0]) {
             weight.worth = worth;
         }
-        Predictor { constants, places: vec![Weight::default(); PLACES], hosts: vec![Had::default(); HOSTS] }
+        Predictor {
+            constants,
+            places: vec![Weight::default(); PLACES],
+            hosts: vec![Had::default(); HOSTS],
+            worths: Worths::default(),
+        }
     }
 }
 
@@ -127,17 +138,25 @@ impl Predictor {
         1.0 / (1.0 + (-sum).exp())
     }
 
+    /// A page of that host, found with these clues, is worth that much, 0 to 1: on topic itself, or near to what is. Before, this was taught of it
+    /// with another worth, or was not.
+    pub fn teach(&mut self, host: &HostId, clues: &Clues, worth: f32, was: Option<f32>) {
+        let worth = worth.clamp(0.0, 1.0);
+        let mistaken = self.predict(host, clues) - worth;
+        let constants = self.constants(host, clues);
+        for (weight, x) in self.constants.iter_mut().zip(constants) {
+            weight.step(mistaken * x);
+        }
+        let (amount, places) = places(host, clues);
+        places.for_each(|place| self.places[place].step(mistaken * amount));
+        self.worths.learn(&clues.from, worth, was);
+    }
+
     /// A page of that host was fetched, and was that relevant, 0 to 1; its clues were these, or none if it was not found by a link.
     pub fn learn(&mut self, host: &HostId, clues: Option<&Clues>, relevance: f32) {
         let relevance = relevance.clamp(0.0, 1.0);
         if let Some(clues) = clues {
-            let mistaken = self.predict(host, clues) - relevance;
-            let constants = self.constants(host, clues);
-            for (weight, x) in self.constants.iter_mut().zip(constants) {
-                weight.step(mistaken * x);
-            }
-            let (amount, places) = places(host, clues);
-            places.for_each(|place| self.places[place].step(mistaken * amount));
+            self.teach(host, clues, relevance, None);
         }
         let had = &mut self.hosts[place(host, HOSTS)];
         had.sum += relevance;
@@ -151,8 +170,8 @@ impl Predictor {
         } else {
             0.0
         };
-        let share = |thousandths: u16| f32::from(thousandths) / f32::from(CERTAIN);
-        [logit(share(clues.from)), logit(share(clues.anchor)), of_host, 1.0]
+        let share = f32::from(clues.anchor) / f32::from(CERTAIN);
+        [logit(self.worths.expect(&clues.from)), logit(share), of_host, 1.0]
     }
 }
 
@@ -182,18 +201,17 @@ mod tests {
 
     fn clues(from: f64, anchor: &str) -> Clues {
         let words = words(&mut Terms::default(), anchor, "");
-        Clues { from: thousandths(from), anchor: 500, words }
+        Clues { from: Context { relevance: thousandths(from), ..Context::default() }, anchor: 500, words }
     }
 
     #[test]
-    fn before_it_has_learned_a_page_is_as_relevant_as_those_that_link_to_it() {
+    fn before_it_has_learned_what_pages_on_topic_and_anchors_about_it_name_comes_first() {
         let new = Predictor::default();
         let of = |relevance| new.predict(&host("a.test"), &clues(relevance, ""));
-        for relevance in [0.0, 0.2, 0.5, 0.8, 1.0] {
-            assert!((f64::from(of(relevance)) - relevance).abs() < 0.05, "{relevance}: {}", of(relevance));
-        }
+        let all = [0.0, 0.2, 0.5, 0.8, 1.0].map(of);
+        assert!(all.is_sorted_by(|a, b| a < b) && all[0] < 0.1 && all[4] > 0.5, "{all:?}");
         let named = Clues { anchor: 900, ..clues(0.5, "") };
-        assert!(new.predict(&host("a.test"), &named) > 0.6);
+        assert!(new.predict(&host("a.test"), &named) > of(0.5) + 0.1);
     }
 
     #[test]
@@ -224,12 +242,12 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_learned_predictions_are_probabilities(
-            lessons in proptest::collection::vec((any::<[u32; 3]>(), any::<[u16; 2]>(), -1.0f32..2.0, any::<bool>()), 0..200),
+            lessons in proptest::collection::vec((any::<[u32; 3]>(), any::<[u16; 2]>(), any::<([u8; 6], u8)>(), -1.0f32..2.0, any::<bool>()), 0..200),
         ) {
             let mut predictor = Predictor::default();
-            for (words, [from, anchor], relevance, has_clues) in lessons {
-                let clues = Clues { from, anchor, words: words.to_vec() };
-                predictor.learn(&host("a.test"), has_clues.then_some(&clues), relevance);
+            for (words, [relevance, anchor], (layers, since), worth, has_clues) in lessons {
+                let clues = Clues { from: Context { relevance, layers, since }, anchor, words: words.to_vec() };
+                predictor.learn(&host("a.test"), has_clues.then_some(&clues), worth);
                 let p = predictor.predict(&host("a.test"), &clues);
                 prop_assert!((0.0..=1.0).contains(&p), "{}", p);
             }

@@ -1,13 +1,11 @@
 //! Reads pages and links with a topic model: how relevant a page is, and what a link says of its target.
 
 use super::bayes::{Classifier, Model};
-use super::predict::{Clues, thousandths, words};
+use super::layers::Sketch;
+use super::predict::{Clues, Context, thousandths, words};
 use super::terms::Terms;
 use crate::frontier::rules::path_of;
 use percent_encoding::percent_decode_str;
-
-/// Relevance of which nothing is known, in thousandths; a guess.
-pub const UNKNOWN: u16 = 500;
 
 /// What of a page counts for its topic: its title and its text.
 pub fn text_of(title: &str, text: &str) -> String {
@@ -32,8 +30,13 @@ impl Reader {
         thousandths(self.classifier.judge(text).on())
     }
 
-    /// What a link says of its target, on a page that is relevant by so many thousandths.
-    pub fn clues(&mut self, from: u16, anchor: &str, url: &str) -> Clues {
+    /// The words by which a page of this text is known again.
+    pub fn sketch(&mut self, text: &str) -> Sketch {
+        Sketch::of(&mut self.terms, text)
+    }
+
+    /// What a link says of its target, on such a page.
+    pub fn clues(&mut self, from: Context, anchor: &str, url: &str) -> Clues {
         let path = percent_decode_str(path_of(url)).decode_utf8_lossy();
         Clues {
             from,
@@ -46,6 +49,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    const UNKNOWN: u16 = 500;
     use crate::focus::terms::Counts;
     use crate::focus::train::{Examples, train};
 
@@ -71,8 +75,9 @@ mod tests {
         let about = |reader: &mut Reader, text: &str| reader.relevance(&text_of("", text));
         assert!(about(&mut reader, "an ant colony has a queen and workers") > UNKNOWN);
         assert!(about(&mut reader, "bakers take bread to market at a price") < UNKNOWN);
-        let clues = reader.clues(700, "ant colony", "http://a.test/wiki/Fire%20ant?x=1");
-        assert!(clues.from == 700 && clues.anchor > reader.clues(700, "bread", "http://a.test/").anchor);
+        let page = Context { relevance: 700, ..Context::default() };
+        let clues = reader.clues(page, "ant colony", "http://a.test/wiki/Fire%20ant?x=1");
+        assert!(clues.from == page && clues.anchor > reader.clues(page, "bread", "http://a.test/").anchor);
         assert_eq!(clues.words, words(&mut Terms::default(), "ant colony", "/wiki/Fire ant?x=1"));
     }
 }

@@ -84,7 +84,7 @@ impl Live {
             let topic = told.topic.get_or_insert_default();
             topic.level = Some(item.key.level);
             topic.expected = expected.map(share);
-            (topic.found_on, topic.anchor) = (Some(share(clues.from)), Some(share(clues.anchor)));
+            (topic.found_on, topic.anchor) = (Some(share(clues.from.relevance)), Some(share(clues.anchor)));
         }
         told.state = "queued".into();
         told.crawl = Some(item.entry.crawl.0);

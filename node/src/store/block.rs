@@ -164,6 +164,7 @@ impl Versioned for Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anthill_crawler::focus::predict::Context;
     use anthill_protocol::wire::{decode, encode};
     use proptest::prelude::*;
 
@@ -182,7 +183,13 @@ mod tests {
             revisit: false,
             from: Some(UrlId::from_bytes([from; 16])),
             first_seen_s: 1_800_000_000,
-            clues: (from == 2).then(|| Box::new(Clues { from: 900, anchor: 400, words: vec![7, u32::MAX] })),
+            clues: (from == 2).then(|| {
+                Box::new(Clues {
+                    from: Context { relevance: 900, layers: [1, 2, 3, 4, 5, 112], since: 3 },
+                    anchor: 400,
+                    words: vec![7, u32::MAX],
+                })
+            }),
         }
     }
 

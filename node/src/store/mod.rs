@@ -41,7 +41,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use value::{Change, StoredDocument, StoredPage, Totals, unpack};
 
 /// Version of the layout; a store of another version is refused.
-const FORMAT: u8 = 8;
+const FORMAT: u8 = 9;
 /// Bytes read ahead where all of a family is read.
 const READ_AHEAD: usize = 1 << 20;
 /// Entries that are deleted one by one where a range of them goes.

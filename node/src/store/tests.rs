@@ -9,7 +9,7 @@ use super::value::{PermitRecord, StoredDocument, StoredPage, pack};
 use super::write::{IndexOp, Inlink, MadePage, Write, Writer};
 use super::{Store, StoreError};
 use anthill_agent::io::{Admission, Commit, IndexAction, Moved, PermitId};
-use anthill_crawler::focus::predict::Clues;
+use anthill_crawler::focus::predict::{Clues, Context};
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, UrlRecord, UrlState,
 };
@@ -260,7 +260,11 @@ fn entries_leave_their_queue_one_by_one_and_the_last_takes_the_block_along() {
 fn entries_go_to_another_level_once_and_what_is_done_with_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let (store, mut writer) = open(dir.path());
-    let clues = Some(Box::new(Clues { from: 700, anchor: 300, words: vec![1, 2] }));
+    let clues = Some(Box::new(Clues {
+        from: Context { relevance: 700, layers: [127, 0, 0, 0, 0, 0], since: 0 },
+        anchor: 300,
+        words: vec![1, 2],
+    }));
     let of = |n: usize| {
         let plain = admission(&format!("http://a.test/{n}"), 0);
         Admission { entry: QueueEntry { clues: clues.clone(), ..plain.entry }, ..plain }

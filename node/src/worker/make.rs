@@ -15,7 +15,8 @@ use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch;
 use anthill_crawler::filter::Filters;
 use anthill_crawler::focus::bayes::Model;
-use anthill_crawler::focus::reader::{Reader, UNKNOWN};
+use anthill_crawler::focus::predict::Context;
+use anthill_crawler::focus::reader::Reader;
 use anthill_crawler::map::{Map, Set};
 use anthill_crawler::parse::{self, Extraction, Kind};
 use anthill_crawler::record::{EntryKind, UrlRecord};
@@ -240,7 +241,7 @@ impl Workshop {
                 && seen.insert(link.id)
             {
                 // A list says nothing of what it names.
-                let clues = reader.as_mut().map(|reader| reader.clues(UNKNOWN, "", &link.url));
+                let clues = reader.as_mut().map(|reader| reader.clues(Context::default(), "", &link.url));
                 link.clues = clues.map(Box::new);
                 links.push(link);
             }

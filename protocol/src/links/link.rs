@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_URL: usize = 2_048;
 /// Bytes of an anchor text: what the index keeps of one.
 pub const MAX_ANCHOR: usize = 256;
-/// A relevance of 1, see [`Flags::relevance`].
+/// A relevance of 1.
 pub const MAX_RELEVANCE: u16 = 1_000;
 /// The most that [`Link::cost`] gives: URL, anchor, and 40 bytes around them, rounded up.
 pub const MAX_LINK: usize = MAX_URL + MAX_ANCHOR + 64;
@@ -16,11 +16,36 @@ pub const MAX_LINK: usize = MAX_URL + MAX_ANCHOR + 64;
 /// Contexts of the fingerprint; never changed while somebody keeps fingerprints.
 const FINGERPRINT_CONTEXT: &str = "anthill links 1 fingerprint";
 
-/// What a page says of a link, and the crawler of its target: a set of bits; above them, where the swarm's crawls have a topic, how
-/// relevant the page is. In one number, so that links without a topic are no longer for it: most have an anchor of a few bytes.
+/// Layers of pages by their steps to the topic of the swarm's crawls: on topic, one to four steps away, and all others.
+pub const LAYERS: usize = 6;
+/// That a page is surely in a layer.
+pub const MAX_LIKELY: u8 = 127;
+/// Links since the last page on topic that are counted.
+pub const MAX_SINCE: u8 = 5;
+
+/// What a page is that links to others, where the swarm's crawls have a topic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Context {
+    /// How relevant it is, of [`MAX_RELEVANCE`].
+    pub relevance: u16,
+    /// How likely it is to be in each layer, of [`MAX_LIKELY`]; all 0 if nothing is known.
+    pub layers: [u8; LAYERS],
+    /// By how many links it was come to from the last page on topic: 0 if it is on topic, [`MAX_SINCE`] also if there were more, or none was.
+    pub since: u8,
+}
+
+impl Default for Context {
+    /// Nothing is known.
+    fn default() -> Context {
+        Context { relevance: MAX_RELEVANCE / 2, layers: [0; LAYERS], since: MAX_SINCE }
+    }
+}
+
+/// What a page says of a link, and the crawler of its target: a set of bits; above them, where the swarm's crawls have a topic, what
+/// the page is. In one number, so that links without a topic are no longer for it: most have an anchor of a few bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Flags(u16);
+pub struct Flags(u64);
 
 impl Flags {
     /// The page said not to follow it: recorded, not admitted.
@@ -35,9 +60,16 @@ impl Flags {
     pub const REDIRECT: Flags = Flags(16);
     /// Somebody asked for it: wanted even if it was seen.
     pub const SEED: Flags = Flags(32);
-    /// Where the relevance starts, plus one: 0 is none.
-    const RELEVANCE: u32 = 6;
-    const LARGEST: u16 = (MAX_RELEVANCE + 1) << Flags::RELEVANCE | (1 << Flags::RELEVANCE) - 1;
+    const BITS: u32 = 6;
+    /// Bits of the relevance plus one; 0 is no context.
+    const RELEVANCE: u32 = 11;
+    /// Bits of each layer.
+    const LIKELY: u32 = 7;
+    const SINCE: u32 = 3;
+    /// Where layers start, and where links since the topic do.
+    const LAYERS: u32 = Flags::BITS + Flags::RELEVANCE;
+    const LINKS: u32 = Flags::LAYERS + Flags::LIKELY * LAYERS as u32;
+    const END: u32 = Flags::LINKS + Flags::SINCE;
 
     /// Whether all bits of `other` are set here.
     pub fn has(self, other: Flags) -> bool {
@@ -49,15 +81,30 @@ impl Flags {
         Flags(self.0 | other.0)
     }
 
-    /// How relevant the page is to the topic of the swarm's crawls, in thousandths; none if they have none.
-    pub fn relevance(self) -> Option<u16> {
-        (self.0 >> Flags::RELEVANCE).checked_sub(1)
+    /// What the page is; none if crawls have no topic.
+    pub fn context(self) -> Option<Context> {
+        let bits = |at: u32, bits: u32| (self.0 >> at) & ((1 << bits) - 1);
+        let relevance = (bits(Flags::BITS, Flags::RELEVANCE) as u16).checked_sub(1)?;
+        let layer = |layer: usize| bits(Flags::LAYERS + Flags::LIKELY * layer as u32, Flags::LIKELY) as u8;
+        let since = bits(Flags::LINKS, Flags::SINCE) as u8;
+        Some(Context { relevance, layers: std::array::from_fn(layer), since })
     }
 
-    /// The same of a page of this relevance, at most [`MAX_RELEVANCE`].
-    pub fn of_relevance(self, relevance: u16) -> Flags {
-        let bits = self.0 & ((1 << Flags::RELEVANCE) - 1);
-        Flags(bits | (relevance.min(MAX_RELEVANCE) + 1) << Flags::RELEVANCE)
+    /// The same of such a page. What is more than can be is the most that can be.
+    pub fn of_page(self, page: &Context) -> Flags {
+        let bits = self.0 & ((1 << Flags::BITS) - 1);
+        let relevance = u64::from(page.relevance.min(MAX_RELEVANCE) + 1) << Flags::BITS;
+        let likely = |(layer, likely): (u32, u8)| {
+            u64::from(likely.min(MAX_LIKELY)) << (Flags::LAYERS + Flags::LIKELY * layer)
+        };
+        let layers = (0..).zip(page.layers).map(likely).fold(0, |all, one| all | one);
+        let since = u64::from(page.since.min(MAX_SINCE)) << Flags::LINKS;
+        Flags(bits | relevance | layers | since)
+    }
+
+    fn is_within_bounds(self) -> bool {
+        let fits = |page: Context| page.relevance <= MAX_RELEVANCE && page.since <= MAX_SINCE;
+        self.0 >> Flags::END == 0 && self.context().map_or(self.0 >> Flags::BITS == 0, fits)
     }
 }
 
@@ -89,7 +136,7 @@ impl Link {
         !self.url.is_empty()
             && self.url.len() <= MAX_URL
             && self.anchor.len() <= MAX_ANCHOR
-            && self.flags.0 <= Flags::LARGEST
+            && self.flags.is_within_bounds()
     }
 
     /// Bytes it takes in a message: the measure of logs, windows and limits. At most [`MAX_LINK`] within bounds.
@@ -127,34 +174,48 @@ mod tests {
     #[test]
     fn the_largest_link_costs_what_is_said() {
         let mut largest = link(&"u".repeat(MAX_URL), &"a".repeat(MAX_ANCHOR));
-        (largest.crawl, largest.depth, largest.flags) = (u64::MAX, u16::MAX, Flags(Flags::LARGEST));
+        (largest.crawl, largest.depth, largest.flags) = (u64::MAX, u16::MAX, ALL.of_page(&MOST));
         assert!(largest.is_within_bounds() && largest.cost() <= MAX_LINK, "{}", largest.cost());
         largest.url.push('u');
         assert!(!largest.is_within_bounds());
         assert!(!link("", "").is_within_bounds());
-        assert!(!Link { flags: Flags(Flags::LARGEST + 1), ..link("u", "") }.is_within_bounds());
+    }
+
+    /// All bits.
+    const ALL: Flags = Flags((1 << Flags::BITS) - 1);
+    const MOST: Context =
+        Context { relevance: MAX_RELEVANCE, layers: [MAX_LIKELY; LAYERS], since: MAX_SINCE };
+
+    #[test]
+    fn what_a_page_cannot_be_is_out_of_bounds() {
+        let is_within = |flags| Link { flags: Flags(flags), ..link("u", "") }.is_within_bounds();
+        assert!(is_within(ALL.0));
+        assert!(!is_within(1 << Flags::END));
+        assert!(!is_within(u64::from(MAX_RELEVANCE + 2) << Flags::BITS));
+        assert!(!is_within(1 << Flags::BITS | u64::from(MAX_SINCE + 1) << Flags::LINKS));
+        assert!(!is_within(1 << Flags::LAYERS), "layers of a page of which nothing is told");
     }
 
     #[test]
-    fn flags_and_relevance_share_a_number_and_leave_each_other_alone() {
+    fn flags_and_what_the_page_is_leave_each_other_alone() {
         let flags = Flags::SEED.with(Flags::NOFOLLOW);
-        assert_eq!(flags.relevance(), None);
-        let relevant = flags.of_relevance(300).of_relevance(700);
-        assert!(relevant.has(flags) && !relevant.has(Flags::REDIRECT) && relevant.relevance() == Some(700));
-        assert_eq!(Flags::default().of_relevance(0).relevance(), Some(0));
-        assert_eq!(flags.of_relevance(u16::MAX).relevance(), Some(MAX_RELEVANCE));
-        let all = Flags((1 << Flags::RELEVANCE) - 1);
-        assert_eq!(all.of_relevance(MAX_RELEVANCE), Flags(Flags::LARGEST));
+        assert_eq!(flags.context(), None);
+        let page = Context { relevance: 700, layers: [1, 2, 3, 4, 5, 112], since: 3 };
+        let told = flags.of_page(&MOST).of_page(&page);
+        assert!(told.has(flags) && !told.has(Flags::REDIRECT));
+        assert_eq!(told.context(), Some(page));
+        let least = Context { relevance: 0, layers: [0; LAYERS], since: 0 };
+        assert_eq!(Flags::default().of_page(&least).context(), Some(least));
+        let more = Context { relevance: u16::MAX, layers: [255; LAYERS], since: u8::MAX };
+        assert_eq!(flags.of_page(&more).context(), Some(MOST));
     }
 
-    /// As before links had a relevance.
+    /// As before crawls had topics.
     #[test]
     fn flags_alone_are_one_byte() {
-        let all = Flags((1 << Flags::RELEVANCE) - 1);
-        let bare = link("u", "").cost();
-        assert_eq!(Link { flags: all, ..link("u", "") }.cost(), bare);
-        assert_eq!(Link { flags: all.of_relevance(0), ..link("u", "") }.cost(), bare);
-        assert_eq!(Link { flags: all.of_relevance(MAX_RELEVANCE), ..link("u", "") }.cost(), bare + 2);
+        let cost = |flags| Link { flags, ..link("u", "") }.cost();
+        assert_eq!(cost(ALL), cost(Flags::default()));
+        assert_eq!(cost(ALL.of_page(&MOST)), cost(ALL) + 8);
     }
 
     #[test]
@@ -170,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags: u16) {
+        fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags: u64) {
             let link = Link { crawl, depth, flags: Flags(flags), ..link(&url, &anchor) };
             prop_assert_eq!(decode::<Link>(&encode(&link)), Ok(link));
         }

@@ -1,6 +1,8 @@
 use super::*;
 use crate::key::{SiteId, UrlId};
-use crate::links::link::{Flags, MAX_ANCHOR, MAX_LINK, MAX_RELEVANCE, MAX_URL};
+use crate::links::link::{
+    Context, Flags, MAX_ANCHOR, MAX_LIKELY, MAX_LINK, MAX_RELEVANCE, MAX_SINCE, MAX_URL,
+};
 use crate::wire::{decode, encode};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +10,14 @@ use proptest::prelude::*;
 fn link(url: usize, anchor: usize) -> Link {
     let source = UrlId::of(SiteId::of("a.test"), "http://a.test/");
     let (url, anchor) = ("u".repeat(url), "a".repeat(anchor));
-    Link { source, url, anchor, crawl: u64::MAX, depth: u16::MAX, flags: Flags::NOFOLLOW.of_relevance(1_000) }
+    Link {
+        source,
+        url,
+        anchor,
+        crawl: u64::MAX,
+        depth: u16::MAX,
+        flags: Flags::NOFOLLOW.of_page(&Context { relevance: 1_000, layers: [127; 6], since: 5 }),
+    }
 }
 
 fn part(slot: u16, links: Vec<Link>) -> Part {
@@ -62,7 +71,7 @@ fn the_bytes_of_every_message_stay_what_they_are() {
     assert_eq!(
         crate::wire::fingerprints(bytes),
         [
-            "90 241593cb0c52d6c2",
+            "96 1c2d9d592ab62d0c",
             "11 f6ab61176d4ca421",
             "11 dd7ba2f96f5238c4",
             "76 80ef3feee3c8639a",
@@ -107,10 +116,11 @@ fn what_is_out_of_bounds_is_refused() {
 fn any_flags() -> impl Strategy<Value = Flags> {
     let all =
         [Flags::NOFOLLOW, Flags::DOUBTFUL, Flags::SITEMAP, Flags::FROM_SITEMAP, Flags::REDIRECT, Flags::SEED];
-    let relevance = proptest::option::of(0..=MAX_RELEVANCE);
-    (proptest::sample::subsequence(all.to_vec(), 0..=all.len()), relevance).prop_map(|(flags, relevance)| {
+    let layers = proptest::array::uniform6(0..=MAX_LIKELY);
+    let page = proptest::option::of((0..=MAX_RELEVANCE, layers, 0..=MAX_SINCE));
+    (proptest::sample::subsequence(all.to_vec(), 0..=all.len()), page).prop_map(|(flags, page)| {
         let flags = flags.into_iter().fold(Flags::default(), Flags::with);
-        relevance.map_or(flags, |relevance| flags.of_relevance(relevance))
+        page.map_or(flags, |(relevance, layers, since)| flags.of_page(&Context { relevance, layers, since }))
     })
 }
 

@@ -1,7 +1,7 @@
 //! What a newer program writes is refused, and the error says what helps.
 
 use anthill_protocol::wire::{Versioned, WireError};
-use anthill_protocol::{claim, exclusion, links, plan, replica, steward, view};
+use anthill_protocol::{claim, exclusion, lesson, links, plan, replica, steward, view};
 
 #[track_caller]
 fn refuses<T: Versioned + std::fmt::Debug>(decode: impl Fn(&[u8]) -> Result<T, WireError>) {
@@ -17,6 +17,7 @@ fn refuses<T: Versioned + std::fmt::Debug>(decode: impl Fn(&[u8]) -> Result<T, W
 fn every_protocol_refuses_a_newer_message() {
     refuses(claim::Message::decode);
     refuses(exclusion::Message::decode);
+    refuses(lesson::Message::decode);
     refuses(links::Message::decode);
     refuses(plan::Message::decode);
     refuses(replica::Message::decode);

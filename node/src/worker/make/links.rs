@@ -5,6 +5,7 @@ use crate::store::write::{Inlink, inlink_hash, link_fingerprint, url_fingerprint
 use anthill_agent::io::FoundLink;
 use anthill_crawler::canon::{Canon, Ids};
 use anthill_crawler::filter::Verdict;
+use anthill_crawler::focus::predict::Context;
 use anthill_crawler::focus::reader::Reader;
 use anthill_crawler::map::Set;
 use anthill_crawler::parse::Page;
@@ -52,8 +53,13 @@ impl Workshop {
                 && targets.insert(ids.url)
                 && let Some(mut found_link) = self.found_as(target, ids, false)
             {
-                let clues =
-                    topic.as_mut().map(|(from, reader)| reader.clues(*from, &link.anchor, &found_link.url));
+                let clues = topic.as_mut().map(|(from, reader)| {
+                    reader.clues(
+                        Context { relevance: *from, ..Context::default() },
+                        &link.anchor,
+                        &found_link.url,
+                    )
+                });
                 found_link.clues = clues.map(Box::new);
                 found.push(found_link);
             }

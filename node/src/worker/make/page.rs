@@ -42,11 +42,14 @@ impl Workshop {
         let expired = page.robots.unavailable_after.is_some_and(|t| t <= (at_us / 1_000_000) as i64);
         let noindex = page.robots.noindex || expired;
         let outlinks = u32::try_from(page.links.len()).unwrap_or(u32::MAX);
-        let topic = reader.as_mut().map(|reader| {
+        let mut judged = None;
+        if let Some(reader) = reader {
             let text = text_of(page.title.as_deref().unwrap_or_default(), &page.text);
-            (reader.relevance(&text), reader)
-        });
-        let relevance = topic.as_ref().map(|(relevance, _)| *relevance);
+            judged = Some((reader.relevance(&text), reader.sketch(&text)));
+        }
+        let (relevance, sketch) =
+            judged.map_or_else(Default::default, |(relevance, sketch)| (Some(relevance), sketch));
+        let topic = relevance.zip(reader.as_mut());
         let (links, inlinks) = self.links(&mut page, url, id.site(), topic);
         let digest = blake3::hash(&response.body);
         let mut facts = PageFacts {
@@ -61,6 +64,7 @@ impl Workshop {
             bytes: response.body.len() as u64,
             noindex,
             relevance,
+            sketch,
         };
         bound_validators(&mut facts);
         let document = document(&mut page, text_url, host, site, &facts, at_us);

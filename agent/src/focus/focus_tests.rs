@@ -1,0 +1,177 @@
+use super::*;
+use anthill_crawler::focus::layers;
+use anthill_crawler::focus::terms::Terms;
+use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry, QueueKey};
+use anthill_protocol::key::{SiteId, UrlId};
+
+fn host(name: &str) -> HostId {
+    HostId::of(SiteId::of(name), name)
+}
+
+fn context(relevance: u16) -> Context {
+    Context { relevance, ..Context::default() }
+}
+
+fn clues(relevance: u16) -> Clues {
+    Clues { from: context(relevance), anchor: 500, words: Vec::new() }
+}
+
+fn focus(levels: u8) -> Focus {
+    Focus::new(&Settings { model: Arc::new(Model::unknowing()), levels })
+}
+
+fn id(number: usize) -> UrlId {
+    UrlId::of(SiteId::of("a.test"), &format!("http://a.test/{number}"))
+}
+
+/// A page that was found on another, with these clues.
+fn item(host: HostId, number: usize, from: Option<usize>, clues: Clues) -> QueueItem {
+    let entry = QueueEntry {
+        url: format!("http://a.test/{number}"),
+        crawl: CrawlId(1),
+        kind: EntryKind::Page,
+        depth: 1,
+        hops: 0,
+        attempt: 0,
+        revisit: false,
+        from: from.map(id),
+        first_seen_s: 0,
+        clues: Some(Box::new(clues)),
+    };
+    QueueItem { key: QueueKey { host, level: 0, seq: number as u64 }, id: id(number), entry }
+}
+
+fn sketch(text: &str) -> Sketch {
+    Sketch::of(&mut Terms::default(), text)
+}
+
+#[test]
+fn what_is_likely_on_topic_comes_first_and_there_are_as_many_levels_as_asked_for() {
+    for levels in 1..=MAX_TOPIC_LEVELS {
+        let focus = focus(levels);
+        let all: Vec<u8> = (0..=1_000).rev().map(|from| focus.level(&host("a.test"), &clues(from))).collect();
+        assert!(all.is_sorted() && all[0] == 0, "{levels}");
+        assert_eq!(all.last(), Some(&(levels - 1)));
+    }
+    assert_eq!(focus(99).levels, MAX_TOPIC_LEVELS);
+    assert_eq!(focus(0).level(&host("a.test"), &clues(0)), 0);
+}
+
+#[test]
+fn a_host_that_proves_to_be_off_topic_goes_to_worse_levels() {
+    let mut focus = focus(4);
+    let before = focus.level(&host("a.test"), &clues(900));
+    for number in 0..30 {
+        let _ = focus.learn(&item(host("a.test"), number, None, clues(900)), 20, Sketch::default());
+    }
+    assert!(focus.level(&host("a.test"), &clues(900)) > before);
+    assert!(focus.expect(&host("a.test"), &clues(900)) < 300);
+}
+
+#[test]
+fn far_from_the_topic_the_best_that_is_known_comes_first_all_the_same() {
+    let mut focus = focus(4);
+    let name = |n: usize| host(&format!("h{n}.test"));
+    let far: Vec<u8> = (0..100).map(|n| focus.admit(&name(n), &clues(10 + (n % 10) as u16))).collect();
+    assert!(far[..LOOK - 1].iter().all(|level| *level == 3), "as worth is measured first");
+    assert!(far[LOOK..].iter().all(|level| *level < 3) && far[LOOK..].contains(&0));
+    // Where the topic is, what was the best before is no more.
+    (0..RECENT).for_each(|n| _ = focus.admit(&name(n), &clues(900)));
+    assert_eq!(focus.admit(&name(1), &clues(10)), 3);
+    assert_eq!(focus.recent.len(), RECENT);
+}
+
+/// Pages off topic that lead to it, by one of their own kind, are followed before others off topic.
+#[test]
+fn paths_that_led_to_the_topic_are_known_again() {
+    let mut focus = focus(4);
+    let mut number = 0;
+    let mut fetch = |focus: &mut Focus, from: Option<(usize, Context)>, relevance: u16, text: &str| {
+        number += 1;
+        let clues =
+            Clues { from: from.map_or(context(20), |(_, page)| page), anchor: 500, words: Vec::new() };
+        let item = item(host(&format!("h{number}.test")), number, from.map(|(from, _)| from), clues);
+        (number, focus.learn(&item, relevance, sketch(text)))
+    };
+    for n in 0..60 {
+        let other = fetch(&mut focus, None, 20, &format!("market bread price sailor violin{n}"));
+        let _ = fetch(&mut focus, Some(other), 20, &format!("treaty bishop harbour price common{n}"));
+        if n % 4 == 0 {
+            let two = fetch(&mut focus, None, 20, &format!("garden soil compost spade common{n}"));
+            let one = fetch(&mut focus, Some(two), 20, &format!("insect leaf aphid wing common{n}"));
+            let _ = fetch(&mut focus, Some(one), 980, &format!("ant colony queen nest common{n}"));
+        }
+    }
+    let (_, two) = fetch(&mut focus, None, 20, "garden spade soil hedge");
+    let (_, other) = fetch(&mut focus, None, 20, "market sailor bread harbour");
+    let likeliest = |page: Context| (0..page.layers.len()).max_by_key(|layer| page.layers[*layer]);
+    assert_eq!((likeliest(two), likeliest(other)), (Some(2), Some(layers::BEYOND)));
+    let expect = |from| focus.expect(&host("new.test"), &Clues { from, anchor: 500, words: Vec::new() });
+    assert!(expect(two) > 2 * expect(other), "{} and {}", expect(two), expect(other));
+}
+
+#[test]
+fn links_since_the_topic_are_counted() {
+    let mut focus = focus(4);
+    let mut page = context(20);
+    for (number, (relevance, since)) in
+        [(20, 5), (900, 0), (20, 1), (20, 2), (900, 0), (20, 1)].into_iter().enumerate()
+    {
+        let clues = Clues { from: page, anchor: 500, words: Vec::new() };
+        page = focus.learn(&item(host("a.test"), number, None, clues), relevance, sketch("ant"));
+        assert_eq!((page.relevance, page.since), (relevance, since), "{number}");
+    }
+}
+
+#[test]
+fn a_path_that_goes_round_ends() {
+    let mut focus = focus(4);
+    for number in 0..3 {
+        let _ =
+            focus.learn(&item(host("a.test"), number, Some((number + 1) % 3), clues(20)), 900, sketch("ant"));
+    }
+    let again = focus.learn(&item(host("a.test"), 0, Some(1), clues(20)), 10, sketch("ant"));
+    assert!(again.layers[0] > again.layers[layers::BEYOND], "of three pages with this word two are on topic");
+}
+
+/// Who fetches a page on topic tells the holder of the page before, and that one the holder of the page before that.
+#[test]
+fn paths_over_several_peers_teach_each_of_them() {
+    let (mut first, mut second, mut third) = (focus(4), focus(4), focus(4));
+    let far = clues(20);
+    let _ = first.learn(&item(host("a.test"), 1, None, far.clone()), 20, sketch("garden soil"));
+    let _ = second.learn(&item(host("b.test"), 2, Some(1), far.clone()), 20, sketch("leaf aphid"));
+    let before = (first.expect(&host("x.test"), &far), second.expect(&host("x.test"), &far));
+    assert!(!second.has_lessons());
+    let _ = third.learn(&item(host("c.test"), 3, Some(2), far.clone()), 1_000, sketch("ant"));
+    let lessons = third.take_lessons();
+    assert_eq!(lessons, [Lesson { page: id(2), steps: 1, worth: 750 }]);
+    second.learned(&lessons);
+    let lessons = second.take_lessons();
+    assert_eq!(lessons, [Lesson { page: id(1), steps: 2, worth: 562 }]);
+    first.learned(&lessons);
+    assert!(
+        first.expect(&host("x.test"), &far) > before.0 && second.expect(&host("x.test"), &far) > before.1
+    );
+
+    // What is told twice, is no news or is of pages that were never met teaches nothing.
+    let learned = first.expect(&host("x.test"), &far);
+    first.learned(&lessons);
+    first.learned(&[
+        Lesson { page: id(9), steps: 1, worth: 750 },
+        Lesson { page: id(1), steps: 200, worth: 1_000 },
+    ]);
+    assert_eq!(first.expect(&host("x.test"), &far), learned);
+    assert!(!first.has_lessons());
+}
+
+#[test]
+fn what_is_remembered_of_paths_has_a_bound() {
+    let mut focus = focus(4);
+    for number in 0..paths::MAX_PAGES + paths::MAX_WAITING + 2 {
+        let found = item(host("a.test"), number, Some(number + 1_000_000), clues(20));
+        let _ = focus.learn(&found, 1_000, Sketch::default());
+    }
+    assert_eq!(focus.paths.pages(), paths::MAX_PAGES);
+    assert_eq!(focus.take_lessons().len(), paths::MAX_WAITING);
+}

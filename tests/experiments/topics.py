@@ -1,0 +1,93 @@
+"""Crawls about a topic: a collection of pages as a web of hosts, models of a topic, and how much of what is fetched is on topic."""
+
+import heapq, html, math, random
+from common import *
+
+FAST = ["--host-delay", os.environ.get("DELAY", "10ms"), "--ip-delay", "0s", "--allow-private"]
+ANTHILL = os.path.join(BIN, "anthill")
+PATIENCE = 900
+
+
+class Collection:
+    """Pages in `base`/hosts/HOST/PATH, and the page where crawls begin."""
+
+    def __init__(self, base, urls, seed):
+        self.base, self.seed = base, seed
+        self.links = {page: [canonical(html.unescape(to)) for to in re.findall(r"<a href=[\"']([^\"']+)", self.text(page))] for page in urls}
+        self.reached, waiting = {seed}, [seed]
+        while waiting:
+            for to in self.links[waiting.pop()]:
+                if to in self.links and to not in self.reached:
+                    self.reached.add(to)
+                    waiting.append(to)
+
+    def path(self, page):
+        host, *rest = page.removeprefix("http://").split("/", 2)
+        return os.path.join(self.base, "hosts", host, *rest[:-1], rest[-1].replace("/", "_"))
+
+    def text(self, page):
+        return open(self.path(page), encoding="utf-8").read()
+
+    def trained(self, room, name, topic, draw):
+        """A model of 30 pages of the topic and 60 others, and which they were."""
+        chosen = random.Random(draw)
+        on = chosen.sample(sorted(topic & self.reached), 30)
+        off = chosen.sample(sorted(self.reached - topic), 60)
+        base = os.path.join(room, f"{name}{draw}")
+        for kind, some in (("on", on), ("off", off)):
+            os.makedirs(os.path.join(base, kind))
+            for number, page in enumerate(some):
+                shutil.copy(self.path(page), os.path.join(base, kind, f"{number}.html"))
+        file = os.path.join(base, "model")
+        subprocess.run([ANTHILL, "topic", "train", "--on", os.path.join(base, "on"), "--off", os.path.join(base, "off"), "--out", file],
+                       check=True, capture_output=True)
+        return file, sorted(on), sorted(off)
+
+    def relevances(self, model):
+        """Of each page, by the model."""
+        hosts = os.path.join(self.base, "hosts")
+        told = subprocess.run([ANTHILL, "topic", "judge", model, hosts], check=True, capture_output=True, text=True)
+        lines = (line.split("\t") for line in told.stdout.splitlines())
+        return {f"http://{os.path.relpath(file, hosts)}": float(p) for p, _, file in lines}
+
+    def centrally(self, worth, most):
+        """Pages in the order of one who fetches the best that was found, the oldest of those that are as good."""
+        heap, found, order = [(0, 0, self.seed)], {self.seed}, []
+        while heap and len(order) < most:
+            page = heapq.heappop(heap)[2]
+            order.append(page)
+            for to in self.links[page]:
+                if to in self.links and to not in found:
+                    found.add(to)
+                    heapq.heappush(heap, (-worth(page, to), len(found), to))
+        return order
+
+    def crawled(self, room, web, model, levels, count, most):
+        """A swarm's crawl of so many pages, breadth-first if there are no levels: URLs in the order of requests, and what else was seen."""
+        own, since = tempfile.mkdtemp(dir=room), len(web.requests())
+        settings = f'[topic]\nmodel = "{model}"\nlevels = {levels}\n' if levels else ""
+        swarm = Swarm(own, [web], count, FAST, settings)
+        if count > 1:
+            swarm.settle()
+        begun = time.time()
+        swarm.crawls = [swarm.peers[0].post("crawl", {"seeds": [self.seed], "scope": "any", "max_pages": most})["crawl"]]
+        enough = lambda told: told["done"] or told["fetched"] >= most
+        while time.time() - begun < PATIENCE and not enough(swarm.progress(0)):
+            time.sleep(.2)
+        took = time.time() - begun
+        by_peer = [status["urls"]["fetched"] for status in swarm.statuses()]
+        swarm.stop()
+        shutil.rmtree(own)
+        entries = web.requests()[since:]
+        order = [canonical(url(entry)) for entry in entries if entry["path"] != "/robots.txt" and entry["status"] == 200]
+        seen = {"seconds": round(took, 1), "by_peer": by_peer, "again": len(order) - len(set(order))}
+        return order, {"how": f"{levels} levels" if levels else "breadth-first", "peers": count, **seen}
+
+
+def harvest(order, topic, learned, at):
+    """Of the first pages, for each number in `at`, which part is on topic; pages that the model learned from do not count."""
+    return [round(sum(page in topic and page not in learned for page in order[:n]) / n, 4) for n in at]
+
+
+def mean(numbers):
+    return sum(numbers) / len(numbers)
