@@ -13,7 +13,7 @@ fn at(seconds: u64) -> Instant {
 
 /// A turn that comes to a permit.
 fn ask(preference: &mut Preference, n: u8, level: u8, now: Instant) -> bool {
-    let may = preference.may(host(n), level, now);
+    let may = preference.may(host(n), (level, u64::from(n)), now);
     if may {
         preference.leave(host(n));
         preference.gave(host(n), level, now);
@@ -62,18 +62,36 @@ fn who_was_held_and_gets_something_better_is_held_no_more() {
 }
 
 #[test]
-fn where_nothing_good_is_known_few_are_asked_at_once_and_of_the_best_as_many_as_there_are() {
+fn few_are_asked_at_once_while_little_is_learned_and_fewer_where_nothing_good_is_known() {
     let mut all = Preference::new(0);
     let asked = (0..20).filter(|n| ask(&mut all, *n, 3, at(0))).count();
-    assert_eq!((asked, all.next(at(0))), (SCOUTS, None));
-    assert!((20..60).all(|n| ask(&mut all, n, 0, at(0))));
-    all.done(host(0));
-    assert_eq!(all.next(at(0)), None, "the best is being asked");
-    (20..60).for_each(|n| all.done(host(n)));
-    let next = all.next(at(0)).expect("one may go on");
-    assert!(all.may(next, 3, at(0)));
-    all.gave(next, 3, at(0));
-    assert_eq!(all.next(at(0)), None);
+    assert_eq!((asked, all.next(at(0))), (2, None));
+    assert_eq!((20..60).filter(|n| ask(&mut all, *n, 0, at(0))).count(), AT_ONCE - 2);
+    (0..60).for_each(|n| all.done(host(n)));
+    for _ in 0..10 * ONE_MORE {
+        all.gave(host(1), 0, at(0));
+    }
+    all.done(host(1));
+    all.stands.clone().into_keys().for_each(|host| all.leave(host));
+    assert_eq!((0..60).filter(|n| ask(&mut all, *n, 0, at(0))).count(), AT_ONCE + 10);
+}
+
+#[test]
+fn of_one_level_the_entry_that_was_found_first_has_its_turn_first() {
+    let mut all = Preference::new(0);
+    all.stand(host(9), 0, at(0));
+    for (n, seq) in [(1, 30), (2, 10), (3, 20)] {
+        assert!(!all.may(host(n), (1, seq), at(0)));
+    }
+    all.leave(host(9));
+    assert!(!all.may(host(4), (1, 25), at(0)), "others are before it");
+    let order = [2, 3, 4, 1].map(|n| Some(host(n)));
+    for next in order {
+        assert_eq!(all.next(at(0)), next);
+        let seq = if next == order[0] { 10 } else { 25 };
+        next.into_iter().for_each(|host| assert!(next == order[3] || all.may(host, (1, seq), at(0))));
+        next.into_iter().for_each(|host| all.leave(host));
+    }
 }
 
 #[test]
@@ -89,7 +107,9 @@ fn a_share_goes_to_what_waits_and_no_level_starves() {
             }
         }
         for level in 0..LEVELS as u8 {
-            if !all.held[usize::from(level)].contains(&host(level)) && ask(&mut all, level, level, now) {
+            if !all.held[usize::from(level)].contains(&(u64::from(level), host(level)))
+                && ask(&mut all, level, level, now)
+            {
                 all.stand(host(level), level, now);
                 all.done(host(level));
                 counts[usize::from(level)] += 1;

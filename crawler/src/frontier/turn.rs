@@ -157,6 +157,7 @@ impl State {
                     None => Turn::Rest,
                 };
             };
+            let entry = (level, ready.item.key.seq);
             let reason = match gate.judge(&ready.item, host.names.name(), host.names.site()) {
                 Judgement::Park => return Turn::Parked,
                 Judgement::Drop(reason) => Some(reason),
@@ -180,7 +181,7 @@ impl State {
                     continue;
                 }
             }
-            let is_held = |preference: &mut Preference| !preference.may(id, level, now);
+            let is_held = |preference: &mut Preference| !preference.may(id, entry, now);
             if reason.is_none() && self.preference.as_mut().is_some_and(is_held) {
                 return Turn::Held;
             }
