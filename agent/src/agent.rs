@@ -302,7 +302,7 @@ impl<R: Rights> Agent<R> {
         Some(view)
     }
 
-    /// How likely a page of a host with these clues is to be on topic, in thousandths; none where crawls have no topic.
+    /// What a page of a host with these clues is expected to be worth, in thousandths; none where crawls have no topic.
     pub fn expect(&self, host: &HostId, clues: &Clues) -> Option<u16> {
         self.focus.as_ref().map(|focus| focus.expect(host, clues))
     }

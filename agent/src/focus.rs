@@ -26,7 +26,7 @@ pub const LEVEL_LAST: u8 = LEVELS as u8 - 1;
 const RECENT: usize = 500;
 /// It is looked at after so many.
 const LOOK: usize = 20;
-/// What is better than nearly all of them is the best: tried from .8 to 1 on two collections, and a topic that is far away is found sooner with
+/// The best level begins at what is better than nearly all of them: tried from .8 to 1 on two collections, and a topic that is far away is found sooner with
 /// few links in the best level.
 const BEST: f32 = 0.98;
 
@@ -84,7 +84,7 @@ impl Focus {
         (worse as u8).min(self.levels - 1)
     }
 
-    /// How likely a page of that host is to be on topic, in thousandths.
+    /// What a page of that host is expected to be worth, on topic or near to what is, in thousandths.
     pub fn expect(&self, host: &HostId, clues: &Clues) -> u16 {
         (self.predictor.predict(host, clues).clamp(0.0, 1.0) * f32::from(CERTAIN)).round() as u16
     }

@@ -180,7 +180,7 @@ pub struct TopicStanding {
     pub relevance: Option<f64>,
     /// While it waits: its level, 0 comes first.
     pub level: Option<u8>,
-    /// While it waits: how likely it is to be on topic, by what this peer has learned.
+    /// While it waits: what it is expected to be worth, on topic or near to what is, by what this peer has learned.
     pub expected: Option<f64>,
     /// While it waits: the relevance of the page it was found on.
     pub found_on: Option<f64>,
