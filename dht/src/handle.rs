@@ -72,6 +72,8 @@ pub struct Handle {
 pub struct Incoming {
     /// Who said what to this peer.
     pub messages: mpsc::Receiver<(PeerId, Lane, Vec<u8>)>,
+    /// The same of [`Lane::Urgent`]: where those of other lanes wait to be taken, these need not.
+    pub urgent: mpsc::Receiver<(PeerId, Lane, Vec<u8>)>,
     /// What else happened.
     pub events: mpsc::Receiver<Event>,
 }

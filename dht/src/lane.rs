@@ -22,20 +22,23 @@ const GATHERED: usize = 32 << 10;
 /// A kind of message that has streams of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Lane {
-    /// Small ones that others wait for: members, claims, windows, queries.
+    /// Small ones that others wait for: claims, windows, queries.
     Control,
     /// Large ones: copies and links.
     Bulk,
+    /// What would be wrong if it came late: whether somebody is there, and leases. Also received apart.
+    Urgent,
 }
 
 impl Lane {
     /// All of them.
-    pub const ALL: [Lane; 2] = [Lane::Control, Lane::Bulk];
+    pub const ALL: [Lane; 3] = [Lane::Control, Lane::Bulk, Lane::Urgent];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Lane::Control => "control",
             Lane::Bulk => "bulk",
+            Lane::Urgent => "urgent",
         }
     }
 }
@@ -76,7 +79,7 @@ struct Queue {
 #[derive(Clone)]
 pub(crate) struct Outbound {
     control: Control,
-    protocols: [StreamProtocol; 2],
+    protocols: [StreamProtocol; Lane::ALL.len()],
     limits: Arc<Limits>,
     counts: Arc<Counts>,
     queues: Arc<Mutex<Queues>>,
@@ -95,7 +98,7 @@ impl Outbound {
     /// Outside of a tokio runtime.
     pub fn new(
         control: Control,
-        protocols: [StreamProtocol; 2],
+        protocols: [StreamProtocol; Lane::ALL.len()],
         limits: Arc<Limits>,
         counts: Arc<Counts>,
     ) -> Outbound {

@@ -86,8 +86,10 @@ pub fn start(identity: &Identity, config: Config) -> Result<(Handle, Incoming), 
         StreamProtocol::try_from_owned(config.protocol(lane.name())).expect("it begins with a slash")
     };
     let (inbox, messages) = mpsc::channel(limits.received);
+    let (urgent_inbox, urgent) = mpsc::channel(limits.received);
     for lane in Lane::ALL {
         let streams = control.accept(protocol(lane)).expect("each once");
+        let inbox = if lane == Lane::Urgent { &urgent_inbox } else { &inbox };
         tokio::spawn(lane::accept(streams, lane, inbox.clone(), Arc::clone(&limits), Arc::clone(&counts)));
     }
     let protocols = Lane::ALL.map(protocol);
@@ -115,7 +117,7 @@ pub fn start(identity: &Identity, config: Config) -> Result<(Handle, Incoming), 
         since: Instant::now(),
     };
     tokio::spawn(task.run(orders));
-    Ok((Handle { me, outbound, commands }, Incoming { messages, events: out }))
+    Ok((Handle { me, outbound, commands }, Incoming { messages, urgent, events: out }))
 }
 
 struct Task {

@@ -40,7 +40,13 @@ impl Peer {
     }
 
     async fn message(&mut self) -> (PeerId, Lane, Vec<u8>) {
-        timeout(SOON, self.incoming.messages.recv()).await.expect("it comes soon").expect("the network runs")
+        timeout(SOON, self.next()).await.expect("it comes soon")
+    }
+
+    async fn next(&mut self) -> (PeerId, Lane, Vec<u8>) {
+        let Incoming { messages, urgent, .. } = &mut self.incoming;
+        tokio::select! { message = messages.recv() => message, message = urgent.recv() => message }
+            .expect("the network runs")
     }
 
     /// Says something until it is heard: the first messages may be lost while a connection is made.
@@ -49,8 +55,8 @@ impl Peer {
         let heard = async {
             loop {
                 let _ = self.handle.send(other.me(), lane, what.to_vec());
-                let waiting = timeout(Duration::from_millis(500), other.incoming.messages.recv());
-                if let Ok(Some((from, by, bytes))) = waiting.await {
+                let waiting = timeout(Duration::from_millis(500), other.next());
+                if let Ok((from, by, bytes)) = waiting.await {
                     assert_eq!((from, by, bytes.as_slice()), (me, lane, what));
                     return;
                 }
@@ -248,6 +254,29 @@ async fn one_that_does_not_listen_holds_up_nobody_else() {
     well.tells(&mut one, Lane::Control, b"answer").await;
     // It hears what was taken for it once it listens.
     assert_eq!(deaf.message().await.2.len(), 32 << 10);
+}
+
+#[tokio::test]
+async fn what_is_urgent_comes_past_what_nobody_takes() {
+    let one = start(config("urgent")).await;
+    let mut busy = joined(config("urgent"), &[&one]).await;
+    busy.up(one.me()).await;
+    one.tells(&mut busy, Lane::Control, b"before").await;
+    one.tells(&mut busy, Lane::Urgent, b"before").await;
+    for _ in 0..4_000 {
+        let _ = one.handle.send(busy.me(), Lane::Control, vec![1; 32 << 10]);
+    }
+    assert_eq!(one.handle.send(busy.me(), Lane::Urgent, b"now".to_vec()), Ok(()));
+    let now = async {
+        while let Some((_, lane, bytes)) = busy.incoming.urgent.recv().await {
+            assert_eq!(lane, Lane::Urgent);
+            if bytes == b"now" {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(timeout(SOON, now).await.expect("it comes soon"));
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use anthill_protocol::exclusion::{Draft, RuleKey};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::view::View;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, Sender};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,6 +33,8 @@ use std::time::Duration;
 
 /// Inputs handled before effects are carried out: makes batches of what comes together.
 const BATCH: usize = 256;
+/// How long inputs are handled at most before deadlines are looked at: one that has thousands of signatures to check takes seconds for a batch.
+const LONGEST: Duration = Duration::from_millis(50);
 /// Effects that are carried out though more inputs wait: thousands of slots are taken up at once.
 const ACTED: usize = 4_096;
 /// Longest sleep: the agent is told the time at least so often, and rates are sampled.
@@ -115,6 +117,8 @@ pub struct Wiring {
     pub planner: Planner,
     /// The time.
     pub clock: Clock,
+    /// What may not come late, taken before all else.
+    pub urgent: Receiver<ToDriver>,
     /// What happened.
     pub inbox: Receiver<ToDriver>,
     /// To itself.
@@ -144,6 +148,7 @@ pub struct Driver {
     network: Option<Network>,
     planner: Planner,
     clock: Clock,
+    urgent: Receiver<ToDriver>,
     inbox: Receiver<ToDriver>,
     to_self: Sender<ToDriver>,
     writer: Sender<ToWriter>,
@@ -185,12 +190,14 @@ pub struct Driver {
 impl Driver {
     /// A driver that has done nothing yet.
     pub fn new(wiring: Wiring) -> Driver {
-        let Wiring { mind, network, planner, clock, inbox, to_self, writer, fetcher, store, shared } = wiring;
+        let Wiring { mind, network, planner, clock, urgent, inbox, to_self, writer, fetcher, store, shared } =
+            wiring;
         Driver {
             mind,
             network,
             planner,
             clock,
+            urgent,
             inbox,
             to_self,
             writer,
@@ -226,25 +233,8 @@ impl Driver {
             if let Some(rest) = self.pace(pace).and_then(|pace| pace.checked_sub(turned.elapsed())) {
                 std::thread::sleep(rest);
             }
-            let mut count = 0;
             let wait = self.mind.deadline().map_or(TICK, |at| at.since(self.clock.now()).min(TICK));
-            match self.inbox.recv_timeout(wait) {
-                Ok(first) => {
-                    for message in
-                        std::iter::once(first).chain(self.inbox.try_iter().take(BATCH).collect::<Vec<_>>())
-                    {
-                        count += 1;
-                        if self.take(message, &mut outbox).is_break() {
-                            return;
-                        }
-                        if outbox.len() >= ACTED {
-                            self.act(&mut outbox);
-                        }
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
+            let Some(count) = self.hear(wait, &mut outbox) else { return };
             (turned, pace) = (std::time::Instant::now(), after(pace, count));
             if self.mind.deadline().is_some_and(|at| at <= self.clock.now()) {
                 self.mind.handle(self.clock.now(), peer::Input::Tick, &mut outbox);
@@ -257,6 +247,29 @@ impl Driver {
                 sampled = std::time::Instant::now();
             }
         }
+    }
+
+    /// Takes what came: how much it was, or nothing if it is to end.
+    fn hear(&mut self, wait: Duration, outbox: &mut Vec<peer::Effect>) -> Option<usize> {
+        let mut next = crossbeam_channel::select! {
+            recv(self.urgent) -> message => message.inspect_err(|_| self.urgent = crossbeam_channel::never()).ok(),
+            recv(self.inbox) -> message => Some(message.ok()?),
+            default(wait) => None,
+        };
+        let (begun, mut count) = (std::time::Instant::now(), 0);
+        while let Some(message) = next.take() {
+            count += 1;
+            if self.take(message, outbox).is_break() {
+                return None;
+            }
+            if outbox.len() >= ACTED {
+                self.act(outbox);
+            }
+            if count < BATCH && begun.elapsed() < LONGEST {
+                next = self.urgent.try_recv().or_else(|_| self.inbox.try_recv()).ok();
+            }
+        }
+        Some(count)
     }
 
     /// From one turn to the next at least, if there is much to do.

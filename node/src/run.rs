@@ -189,13 +189,14 @@ async fn start(
 
     shared.set_documents(writer.heads().map(|(slot, _)| (slot, writer.documents(slot))));
     let plan = Arc::new(search::View::new(signer.own(), Table::new()));
-    let Wires { network, handle, questions, inquiries } =
+    let Wires { network, handle, urgent, questions, inquiries } =
         crate::swarm::wire(ground.network, signer.own(), &driver_in, &plan);
     let driver = Driver::new(Wiring {
         mind,
         network,
         planner: Planner::new(signer.own(), settings.replicas, Arc::clone(&plan), Arc::clone(&shared)),
         clock,
+        urgent,
         inbox: driver_out,
         to_self: driver_in.clone(),
         writer: writer_in.clone(),

@@ -89,6 +89,7 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
         network: None,
         planner: Planner::new(own, settings.replicas, plan, Arc::clone(&shared)),
         clock,
+        urgent: crossbeam_channel::never(),
         inbox: driver_out,
         to_self: driver_in.clone(),
         writer: writer_in.clone(),

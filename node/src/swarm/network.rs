@@ -6,14 +6,16 @@ use crate::search::{self, Fan};
 use anthill_agent::peer::{Message, io};
 use anthill_dht::{Event, Handle, Incoming, Lane, Multiaddr, PeerId, Protocol, Reach, Verdict, name};
 use anthill_protocol::peer::PeerKey;
-use anthill_protocol::plan;
 use anthill_protocol::view::View;
+use anthill_protocol::{claim, plan};
 use crossbeam_channel::Sender;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 
+/// Messages that may not come late, and wait for the mind all the same; who sends more waits.
+const URGENT: usize = 256;
 /// What is said to all.
 pub const TOPICS: [&str; 1] = ["swarm"];
 /// Bytes of a message to all that go by gossip; larger ones go to each member.
@@ -37,6 +39,17 @@ enum Tell {
     Know(PeerId, Vec<Multiaddr>),
     Forget(PeerId),
     Keep(BTreeSet<PeerId>),
+}
+
+/// How a message travels.
+fn lane(message: &Message) -> Lane {
+    match message {
+        Message::View(_) | Message::Claim(claim::Message::Renew { .. } | claim::Message::Renewed { .. }) => {
+            Lane::Urgent
+        }
+        Message::Replica(_) | Message::Links(_) => Lane::Bulk,
+        _ => Lane::Control,
+    }
 }
 
 /// The driver's way to other peers.
@@ -87,11 +100,7 @@ impl Network {
 
     /// Sends a message to one peer; it may be lost.
     pub fn send(&mut self, to: PeerKey, message: &Message) {
-        let lane = match message {
-            Message::Replica(_) | Message::Links(_) => Lane::Bulk,
-            _ => Lane::Control,
-        };
-        self.send_bytes(to, lane, message.encode());
+        self.send_bytes(to, lane(message), message.encode());
     }
 
     fn send_bytes(&mut self, to: PeerKey, lane: Lane, bytes: Vec<u8>) {
@@ -161,6 +170,8 @@ pub struct Pump {
     pub handle: Handle,
     /// To the driver.
     pub driver: Sender<ToDriver>,
+    /// To the driver, past all that waits for it.
+    pub urgent: Sender<ToDriver>,
     /// What others say of their copies goes here.
     pub plan: Arc<search::View>,
     /// To who searches.
@@ -172,12 +183,14 @@ pub struct Pump {
 impl Pump {
     /// Runs until the network has stopped.
     pub async fn run(self) {
-        let Pump { mut incoming, handle, driver, plan, search, inquiries } = self;
+        let Pump { incoming, handle, driver, urgent, plan, search, inquiries } = self;
+        let Incoming { mut messages, urgent: urgent_messages, mut events } = incoming;
+        let hurry = tokio::spawn(hurry(urgent_messages, urgent));
         let looks = tokio::spawn(look(handle.clone(), driver.clone()));
         let room = Arc::new(Semaphore::new(WAITING));
         loop {
             tokio::select! {
-                message = incoming.messages.recv() => {
+                message = messages.recv() => {
                     let Some((from, _, bytes)) = message else { break };
                     let Some(from) = name::key(&from).map(PeerKey) else { continue };
                     // Who asks more than is answered is not answered.
@@ -199,12 +212,10 @@ impl Pump {
                         _ => {}
                     }
                     let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
-                    match Message::decode(&bytes) {
-                        Ok(message) => _ = driver.send(ToDriver::Received(from, Box::new(message), permit)),
-                        Err(error) => tracing::debug!(peer = %from, %error, "a message is not understood"),
-                    }
+                    let Some(message) = understood(from, &bytes) else { continue };
+                    let _ = driver.send(ToDriver::Received(from, Box::new(message), permit));
                 }
-                event = incoming.events.recv() => match event {
+                event = events.recv() => match event {
                     None => break,
                     Some(Event::Up(peer)) => tell(&driver, &peer, io::Input::PeerUp),
                     Some(Event::Down(peer)) => tell(&driver, &peer, io::Input::PeerDown),
@@ -223,6 +234,26 @@ impl Pump {
             }
         }
         looks.abort();
+        hurry.abort();
+    }
+}
+
+fn understood(from: PeerKey, bytes: &[u8]) -> Option<Message> {
+    let understood = Message::decode(bytes);
+    understood.inspect_err(|error| tracing::debug!(peer = %from, %error, "a message is not understood")).ok()
+}
+
+/// Carries what may not come late past everything else: while a peer takes over thousands of slots other messages wait for seconds, and
+/// it would be held for dead. Nothing else may come that way.
+async fn hurry(mut messages: mpsc::Receiver<(PeerId, Lane, Vec<u8>)>, driver: Sender<ToDriver>) {
+    let room = Arc::new(Semaphore::new(URGENT));
+    while let Some((from, _, bytes)) = messages.recv().await {
+        let Some(from) = name::key(&from).map(PeerKey) else { continue };
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
+        let Some(message) = understood(from, &bytes).filter(|message| lane(message) == Lane::Urgent) else {
+            continue;
+        };
+        let _ = driver.send(ToDriver::Received(from, Box::new(message), permit));
     }
 }
 
@@ -264,4 +295,36 @@ pub fn is_local(address: &Multiaddr) -> bool {
         Protocol::Ip6(ip) => ip.is_loopback(),
         _ => false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anthill_dht::Identity;
+    use anthill_protocol::view;
+
+    #[tokio::test]
+    async fn only_what_may_not_come_late_passes_all_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let from = Identity::load_or_create(&folder.path().join("key")).expect("a key").peer_id();
+        let (to, messages) = mpsc::channel(8);
+        let (driver, heard) = crossbeam_channel::unbounded();
+        let renewed = claim::Message::Renewed { round: 7, refused: Vec::new() };
+        let said = [
+            Message::Claim(claim::Message::Hints(Vec::new())),
+            Message::View(view::Message::WantElectors),
+            Message::Claim(renewed),
+        ];
+        for message in &said {
+            to.send((from, Lane::Urgent, message.encode())).await.expect("room");
+        }
+        to.send((from, Lane::Urgent, b"nonsense".to_vec())).await.expect("room");
+        drop(to);
+        hurry(messages, driver).await;
+        let kinds = heard.try_iter().map(|told| match told {
+            ToDriver::Received(_, message, _) => *message,
+            _ => panic!("a message"),
+        });
+        assert_eq!(kinds.collect::<Vec<_>>(), said[1..]);
+    }
 }

@@ -15,7 +15,7 @@ use anthill_dht::{Handle, Identity, Incoming, Multiaddr};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::view;
 use anyhow::Context;
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, Sender};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,6 +92,8 @@ pub struct Wires {
     pub network: Option<Network>,
     /// For everybody else.
     pub handle: Option<Handle>,
+    /// What the driver takes before all else; as much as [`Pump`] lets wait.
+    pub urgent: Receiver<ToDriver>,
     /// Questions of other peers' searches, and answers to this one's.
     pub questions: mpsc::Receiver<(PeerKey, Vec<u8>)>,
     /// What people ask other peers about this one, and answers to this one's people.
@@ -108,18 +110,27 @@ pub fn wire(
     let (search, questions) = mpsc::channel(QUESTIONS);
     let (asked, inquiries) = mpsc::channel(QUESTIONS);
     let Some((handle, incoming)) = network else {
-        return Wires { network: None, handle: None, questions, inquiries };
+        return Wires {
+            network: None,
+            handle: None,
+            urgent: crossbeam_channel::never(),
+            questions,
+            inquiries,
+        };
     };
+    let (hurry, urgent) = crossbeam_channel::unbounded();
     let pump = Pump {
         incoming,
         handle: handle.clone(),
         driver: driver.clone(),
+        urgent: hurry,
         plan: Arc::clone(plan),
         search,
         inquiries: asked,
     };
     tokio::spawn(pump.run());
-    Wires { network: Some(Network::new(own, handle.clone())), handle: Some(handle), questions, inquiries }
+    let network = Network::new(own, handle.clone());
+    Wires { network: Some(network), handle: Some(handle), urgent, questions, inquiries }
 }
 
 /// What a mind is told of the world before it begins.
