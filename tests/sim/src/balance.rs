@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 fn second(sample: &Sample) -> Value {
     json!({
         "second": sample.second,
-        "max_ms": sample.max_ms,
-        "mean_ms": sample.mean_ms,
-        "bound": sample.bound_permille as f64 / 1e3,
-        "excess": sample.excess_permille() as f64 / 1e3,
+        "max_ms": sample.near.max_ms,
+        "mean_ms": sample.near.mean_ms,
+        "bound": sample.near.bound_permille as f64 / 1e3,
+        "excess": sample.near.excess_permille() as f64 / 1e3,
+        "bound_of_all": sample.whole.bound_permille as f64 / 1e3,
+        "excess_of_all": sample.whole.excess_permille() as f64 / 1e3,
         "messages": sample.messages,
         "moves": sample.moves,
     })

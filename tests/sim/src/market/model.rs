@@ -1,7 +1,7 @@
 //! The swarm that negotiates.
 
 use super::sizes::zipf;
-use super::{Sample, Setup, Shape};
+use super::{Sample, Setup, Shape, Spread};
 use crate::dice::Dice;
 use anthill_protocol::contract_net::load::{HORIZON, Held, Load, Lot, Water};
 use anthill_protocol::contract_net::{Config, Effect, Input, Message, Report, State};
@@ -283,7 +283,6 @@ impl Market {
 
     /// Each peer fetches what it can, a page of each host; and notes are taken.
     fn second(&mut self) {
-        let (mut abilities, mut largest) = (Vec::new(), 0);
         for peer in &mut self.peers {
             let mut left = u64::from(peer.speed) / 1_000;
             for pages in peer.held.values_mut().filter(|pages| **pages > 0) {
@@ -292,20 +291,18 @@ impl Market {
                 }
                 (*pages, left) = (*pages - 1, left - 1);
             }
-            let counted = peer.held.values().map(|pages| (*pages).min(HORIZON.as_secs()));
-            largest = counted.clone().max().unwrap_or(0).max(largest);
-            abilities.push(Load { pages: counted.sum(), speed: peer.speed }.ability().as_millis() as u64);
         }
-        let fastest = self.peers.iter().map(|peer| peer.speed).max().unwrap_or(SPEED);
-        let mean = abilities.iter().sum::<u64>() / abilities.len().max(1) as u64;
-        let alone = Load { pages: largest, speed: fastest }.ability().as_millis() as u64;
+        let spread = |most: u64| {
+            let hosts = |peer: &Peer| peer.held.values().map(|pages| (*pages).min(most)).collect();
+            Spread::of(&self.peers.iter().map(|peer| (peer.speed, hosts(peer))).collect::<Vec<_>>())
+        };
+        let (near, whole) = (spread(HORIZON.as_secs()), spread(u64::MAX));
         let second = self.samples.len() as u32 + 1;
         let before = |of: fn(&Sample) -> u64| self.samples.iter().map(of).sum::<u64>();
         self.samples.push(Sample {
             second,
-            max_ms: abilities.iter().copied().max().unwrap_or(0),
-            mean_ms: mean,
-            bound_permille: (alone * 1_000 / mean.max(1)).max(1_000),
+            near,
+            whole,
             messages: self.sent - before(|sample| sample.messages),
             moves: self.moved - before(|sample| sample.moves),
         });
