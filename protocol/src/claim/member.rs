@@ -153,6 +153,9 @@ impl<K: Keys> State<K> {
         if place.record.promised != Some(ballot) {
             place.record.promised = Some(ballot);
             self.changed(slot);
+            // If nothing comes of it the holder, back meanwhile, is to hear of it.
+            let at = now + self.config.kept();
+            self.plan(slot, at);
         }
         self.defer(now, slot, After::Promise(from, ballot, known), out);
         Ok(())

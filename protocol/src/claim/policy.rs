@@ -153,7 +153,8 @@ impl<K: Keys> State<K> {
         if back || (self.leaving.is_some() && holder != Some(me)) {
             place.attempt = None;
             place.orphan_since = None;
-            return;
+            // It is to hear of what was promised.
+            return self.plan(slot, now);
         }
         // A late acknowledgement, or the holder's word, may have made the claim known an established one since the last
         // promise came: the set before it has no say any more, and those who promised are enough.
@@ -343,6 +344,10 @@ impl<K: Keys> State<K> {
             if should {
                 self.wait_for(now, slot, known.minter);
             }
+            if keeps && self.tell_promised(slot, known) {
+                let at = now + self.pause(slot);
+                return self.plan(slot, at);
+            }
             return self.at_rest(slot);
         }
         if let Some(hint) = hint.filter(|hint| live(Some(*hint)) && Some(*hint) > known) {
@@ -409,6 +414,18 @@ impl<K: Keys> State<K> {
         place.waits_since = Some(now);
         self.say(holder, Part::Ask(slot));
         self.plan(slot, now + self.config.announce_every);
+    }
+
+    /// Tells a holder that lives of the higher ballot that was promised here to somebody who took it for dead; false if none was. It needs a
+    /// higher token to be acknowledged by all, and does not learn of that while nobody wants a lease: the copy here would not count, and
+    /// take in nothing, until copies are compared some minutes later.
+    fn tell_promised(&mut self, slot: Slot, known: Token) -> bool {
+        let record = self.places.get(&slot).map(|place| &place.record);
+        let is_above = record.is_some_and(|record| record.promised > Some(known));
+        if is_above {
+            self.refuse(known.minter, slot, known, None, Some(known));
+        }
+        is_above
     }
 
     fn at_rest(&mut self, slot: Slot) {
