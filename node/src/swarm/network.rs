@@ -321,10 +321,10 @@ mod tests {
         to.send((from, Lane::Urgent, b"nonsense".to_vec())).await.expect("room");
         drop(to);
         hurry(messages, driver).await;
-        let kinds = heard.try_iter().map(|told| match told {
+        let came = heard.try_iter().map(|told| match told {
             ToDriver::Received(_, message, _) => *message,
             _ => panic!("a message"),
         });
-        assert_eq!(kinds.collect::<Vec<_>>(), said[1..]);
+        assert_eq!(came.collect::<Vec<_>>(), said[1..]);
     }
 }
