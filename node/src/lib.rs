@@ -9,6 +9,7 @@ mod background;
 pub mod bench_frontier;
 pub mod clock;
 pub mod driver;
+mod ending;
 pub mod files;
 pub mod floor;
 pub mod lists;

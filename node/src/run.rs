@@ -4,6 +4,7 @@ use crate::api::{self, Auth, token::Token};
 use crate::background::{self, stand_back};
 use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
+use crate::ending::{self, Ending, Threads};
 use crate::lists::fetch::Getter;
 use crate::lists::subscriptions::Subscriptions;
 use crate::metrics::{Metrics, Step};
@@ -21,7 +22,7 @@ use crate::worker::fetch::Fetching;
 use crate::worker::index::{IndexThread, Standings, ToIndexer, UNFINISHED};
 use crate::worker::make::{MakeThread, Workshop};
 use crate::worker::pass::{INDEX_QUEUE, ToIndex};
-use crate::worker::write::{ToWriter, WriteThread};
+use crate::worker::write::WriteThread;
 use anthill_agent::io::Input;
 use anthill_crawler::fetch::Fetcher;
 use anthill_crawler::record::CrawlRecord;
@@ -40,28 +41,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 
-/// How long what is in flight may take to end when the process is told to.
-const DRAIN: Duration = Duration::from_secs(3);
 /// What is excluded is known after the driver's first turn at last: nobody is answered before.
 const FIRST_TURN: Duration = Duration::from_secs(60);
-/// How long it may take to hand over what is held here.
-const LEAVE: Duration = Duration::from_secs(5);
-/// How long it may take to say goodbye then.
-const GOODBYE: Duration = Duration::from_secs(1);
 /// Exit code when a bug ends a thread that the peer cannot do without.
 const BROKEN: i32 = 101;
 /// How often free disk space is looked at.
 const DISK_EVERY: Duration = Duration::from_secs(2);
 /// Crawling goes on when this much more than the low-water mark is free again.
 const DISK_HYSTERESIS: u64 = 64 << 20;
-
-/// The parts that other threads are joined by.
-struct Threads {
-    driver: JoinHandle<()>,
-    writer: JoinHandle<()>,
-    indexer: JoinHandle<()>,
-    makers: Vec<JoinHandle<()>>,
-}
 
 /// Runs a peer until it is told to end by SIGINT or SIGTERM, or, on a `leash`, until standard input ends.
 ///
@@ -283,7 +270,7 @@ async fn start(
     let disk = tokio::spawn(watch_disk(Arc::clone(&settings), driver_in.clone()));
 
     told::until_told(leash).await?;
-    tracing::info!("ending: what is in flight is waited for, then everything is written");
+    let ending = Ending::begin();
     let forced = tokio::spawn(async {
         if told::until_signalled().await.is_ok() {
             tracing::warn!("told twice: ending at once");
@@ -291,15 +278,10 @@ async fn start(
         }
     });
     disk.abort();
-    let (reply, drained) = bounded(1);
-    let _ = driver_in.send(ToDriver::Pause(PauseSource::Shutdown, Some("shutting down".into())));
-    let _ = driver_in.send(ToDriver::Drain(reply));
-    let _ = tokio::task::spawn_blocking(move || drained.recv_timeout(DRAIN)).await;
-    if shared.view().is_some_and(|view| view.members().count() > 1) {
-        leave(&driver_in).await;
-    }
+    let others = shared.view().is_some_and(|view| view.members().count() > 1);
+    ending.leave(&driver_in, others).await;
     let _ = stop_api.send(());
-    let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
+    ending.answer(serving).await;
     fetch_loop.abort();
     answering.abort();
     searching.abort();
@@ -307,36 +289,17 @@ async fn start(
     shared.ending.store(true, std::sync::atomic::Ordering::Relaxed);
     drop(peer);
     drop(live);
-    tokio::task::spawn_blocking(move || end(threads, &driver_in, &writer_in, &indexer_in)).await??;
-    if let Some(network) = handle {
-        let _ = tokio::time::timeout(Duration::from_secs(1), network.stop()).await;
-    }
+    let wires = ending::Wires { driver: driver_in, writer: writer_in, indexer: indexer_in };
+    let finished = ending.write(threads, wires, handle).await?;
     let _ = std::fs::remove_file(settings.data.join("api.addr"));
     let _ = std::fs::remove_file(settings.data.join("peer.addr"));
     forced.abort();
     tracing::info!("ended");
+    if !finished {
+        // The runtime would wait for the threads.
+        std::process::exit(0);
+    }
     Ok(ExitCode::SUCCESS)
-}
-
-fn end(
-    threads: Threads,
-    driver: &Sender<ToDriver>,
-    writer: &Sender<ToWriter>,
-    indexer: &Sender<ToIndexer>,
-) -> anyhow::Result<()> {
-    let _ = driver.send(ToDriver::Stop);
-    join(threads.driver)?;
-    let _ = writer.send(ToWriter::Stop);
-    join(threads.writer)?;
-    let _ = indexer.send(ToIndexer::Stop);
-    join(threads.indexer)?;
-    // The makers end when the last fetching task is gone; what they might still make is fetched again.
-    drop(threads.makers);
-    Ok(())
-}
-
-fn join(thread: JoinHandle<()>) -> anyhow::Result<()> {
-    thread.join().map_err(|_| anyhow::anyhow!("a thread of the peer broke off; the log says why"))
 }
 
 /// A thread without which a peer is none: when it breaks off the process ends at once, as if killed, and another may go on. Otherwise it
@@ -463,27 +426,6 @@ async fn answer_searches(
         if let Err(error) = coordinator.on_message(from, &bytes) {
             tracing::debug!(peer = %from, %error, "a message about a query is not understood");
         }
-    }
-}
-
-/// Hands over what this peer holds, and says goodbye; not for longer than people wait. What is not handed over by then others take
-/// over when its leases have ended.
-async fn leave(driver: &Sender<ToDriver>) {
-    let (reply, left) = bounded(1);
-    let _ = driver.send(ToDriver::Leave(reply));
-    let hurried = driver.clone();
-    let said = tokio::task::spawn_blocking(move || {
-        left.recv_timeout(LEAVE).or_else(|_| {
-            tracing::warn!("not all could be done in time; the others take over what is left in a while");
-            let _ = hurried.send(ToDriver::Hurry);
-            left.recv_timeout(GOODBYE)
-        })
-    });
-    match said.await {
-        Ok(Ok(())) => tracing::info!("goodbye is said"),
-        _ => tracing::warn!(
-            "no other peer has heard that this one goes: they find out that it does not answer"
-        ),
     }
 }
 
