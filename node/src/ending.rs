@@ -18,8 +18,8 @@ const LEFT: Duration = Duration::from_secs(5);
 const SAID: Duration = Duration::from_secs(7);
 /// Until then answers under way are waited for.
 const ANSWERED: Duration = Duration::from_millis(7_500);
-/// Until then what is done is written down, and the process ends whatever is left: what matters is on disk, and the next start does the
-/// rest, as after any end.
+/// Until then what is done is written down, and the process ends whatever is left: what was acknowledged is on disk, and the next start
+/// does the rest, as after a crash.
 const WRITTEN: Duration = Duration::from_millis(9_300);
 
 /// The parts that other threads are joined by.
@@ -106,7 +106,7 @@ impl Ending {
         let written = tokio::task::spawn_blocking(move || end(threads, &wires));
         let Ok(written) = tokio::time::timeout(self.until(WRITTEN), written).await else {
             tracing::warn!(
-                "not all that is done could be made ready for searches in time; the next start does it"
+                "not everything could be written in time; the next start reads, or fetches again, what is missing"
             );
             return Ok(false);
         };
@@ -168,7 +168,9 @@ mod tests {
     async fn a_thread_that_takes_too_long_is_not_waited_for() {
         let (release, released) = bounded::<()>(1);
         let quick = || std::thread::spawn(|| ());
-        let slow = std::thread::spawn(move || released.recv().unwrap_or_default());
+        let slow = std::thread::spawn(move || {
+            let _ = released.recv();
+        });
         let threads = Threads { driver: quick(), writer: slow, indexer: quick(), makers: Vec::new() };
         let wires = Wires { driver: unbounded().0, writer: unbounded().0, indexer: unbounded().0 };
         assert!(matches!(told_before(WRITTEN).write(threads, wires, None).await, Ok(false)));
