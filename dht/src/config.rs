@@ -17,6 +17,9 @@ pub struct Config {
     pub listen: Vec<Multiaddr>,
     /// Where to find others at first: addresses that end in `/p2p/NAME`.
     pub bootstrap: Vec<Multiaddr>,
+    /// How often those are tried that are not connected though others are: two newcomers that found each other alone would otherwise
+    /// stay by themselves for good. While nobody is connected they are tried each few seconds.
+    pub bootstrap_again: Duration,
     /// A key that all peers of a private swarm share. With it only TCP is used: QUIC knows no such keys.
     pub shared_key: Option<SharedKey>,
     /// To look for others on the local network, by multicast.
@@ -109,6 +112,7 @@ impl Config {
             swarm: swarm.to_owned(),
             listen: Vec::new(),
             bootstrap: Vec::new(),
+            bootstrap_again: Duration::from_secs(30),
             shared_key: None,
             lan: false,
             upnp: false,

@@ -106,6 +106,7 @@ pub fn start(identity: &Identity, config: Config) -> Result<(Handle, Incoming), 
         id: config.protocol("id"),
         kad: config.protocol("kad"),
         first,
+        first_again: (config.bootstrap_again, Instant::now()),
         listeners,
         up: BTreeSet::new(),
         keep: BTreeSet::new(),
@@ -129,6 +130,8 @@ struct Task {
     id: String,
     kad: String,
     first: Vec<(PeerId, Multiaddr)>,
+    /// How often they are tried though others are connected, and when next.
+    first_again: (Duration, Instant),
     listeners: HashMap<ListenerId, Multiaddr>,
     /// Connected, and of this swarm.
     up: BTreeSet<PeerId>,
@@ -211,12 +214,17 @@ impl Task {
         }
     }
 
-    /// Whom to dial: those wanted that are not connected, and those to begin with while nobody is.
+    /// Whom to dial: those wanted that are not connected, and those to begin with, often while nobody is.
     fn look(&mut self) {
-        let lonely = self.up.is_empty();
+        let now = Instant::now();
+        let (every, next) = self.first_again;
+        let due = self.up.is_empty() || now >= next;
+        if due {
+            self.first_again.1 = now + every;
+        }
         for (peer, address) in self.first.clone() {
             self.swarm.behaviour_mut().book.store_mut().add_address(&peer, &address);
-            if lonely {
+            if due {
                 self.dial(peer);
             }
         }

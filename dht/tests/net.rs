@@ -75,10 +75,16 @@ fn config(swarm: &str) -> Config {
     config
 }
 
+fn identity(folder: &tempfile::TempDir) -> Identity {
+    Identity::load_or_create(&folder.path().join("peer.key")).expect("a key")
+}
+
 async fn start(config: Config) -> Peer {
-    let folder = tempfile::tempdir().expect("a folder");
-    let identity = Identity::load_or_create(&folder.path().join("peer.key")).expect("a key");
-    let (handle, incoming) = anthill_dht::start(&identity, config).expect("a network");
+    start_as(tempfile::tempdir().expect("a folder"), config).await
+}
+
+async fn start_as(folder: tempfile::TempDir, config: Config) -> Peer {
+    let (handle, incoming) = anthill_dht::start(&identity(&folder), config).expect("a network");
     let mut peer = Peer { handle, incoming, address: Multiaddr::empty(), _folder: folder };
     let listens = peer.until(|event| match event {
         Event::Address(address) => Some(address),
@@ -116,6 +122,28 @@ async fn two_peers_meet_talk_on_both_lanes_and_know_when_one_goes() {
         other.handle.stop().await;
         one.until(|event| matches!(event, Event::Down(peer) if peer == gone).then_some(())).await;
     }
+}
+
+#[tokio::test]
+async fn who_was_not_there_at_first_is_found_though_others_are_connected() {
+    // The simulator found it (`swarm`, seed 34008340, waiting for `cut off`): two that came while the others could not be reached
+    // found each other, and looked for nobody else any more.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    drop(listener);
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = identity(&folder).peer_id();
+    let listen: Multiaddr = format!("/ip4/127.0.0.1/tcp/{port}").parse().expect("an address");
+    let mut early = config("late");
+    early.bootstrap_again = Duration::from_secs(1);
+    early.bootstrap = vec![listen.clone().with_p2p(name).expect("a whole address")];
+    let mut one = start(early).await;
+    let other = joined(config("late"), &[&one]).await;
+    one.up(other.me()).await;
+    let mut late = config("late");
+    late.listen = vec![listen];
+    let _late = start_as(folder, late).await;
+    one.up(name).await;
 }
 
 #[tokio::test]

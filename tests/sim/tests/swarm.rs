@@ -61,6 +61,13 @@ fn one_peer_that_is_not_honest_about_contracts_costs_the_others_no_page() {
 }
 
 #[test]
+fn newcomers_that_found_each_other_first_find_the_swarm_too() {
+    // Two came while who stayed was clogged and the others were leaving. They knew each other, so they hardly looked any more, and
+    // at the end there were two swarms.
+    holds(Swarm::Stormy, 34_008_340, "cut off");
+}
+
+#[test]
 fn where_two_keep_a_slot_neither_takes_it_back_without_the_other() {
     // Seed 18: a set of two, of which one denied what the other held, and could not have it either.
     if let Some(violation) = first_failure(Swarm::Bidding { stormy: true }, 18..19) {

@@ -31,6 +31,8 @@ use std::time::Duration;
 const KEY: &[u8] = b"key";
 /// From one try to find others to the next.
 const LOOKING: Duration = Duration::from_secs(5);
+/// See `bootstrap_again` of the network's settings.
+const FIRST_AGAIN: Duration = Duration::from_secs(30);
 /// For what was said last to be sent.
 const FLUSH: Duration = Duration::from_secs(1);
 /// From when the founder begins its crawl to when it says its exclusion: some pages are fetched by then, seldom all.
@@ -268,24 +270,30 @@ impl Machine {
         ctx.send(to, message.kind(), [self.key().0.as_slice(), &message.encode()].concat());
     }
 
-    /// Machines are tried at which somebody may be; who is left alone tries all that it has met too, as the network's book of
-    /// addresses would.
+    /// Machines are tried at which somebody may be: of those to begin with some that are not connected, in turn; and by who is left
+    /// alone all that it has met too, as the network's book of addresses would.
     fn look(&mut self, ctx: &mut Ctx<'_, Happened>) {
         let view = self.peer.view();
         let knows = view.members().count() > 1;
         let is_alone = knows && view.members().filter(|(peer, _)| view.is_live(peer)).count() == 1;
-        self.look_at = ctx.now() + if knows && !is_alone { LOOKING * 12 } else { LOOKING };
-        let met: BTreeSet<NodeId> = self.open.values().copied().chain((0..self.others).map(NodeId)).collect();
-        for _ in 0..self.others.min(if knows && !is_alone { 1 } else { 3 }) {
-            let to = if is_alone {
-                self.tried += 1;
-                met.iter().nth(self.tried % met.len()).copied().unwrap_or(self.me)
-            } else {
-                NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0))
+        self.look_at = ctx.now() + if knows && !is_alone { FIRST_AGAIN } else { LOOKING };
+        let first = (0..self.others).map(NodeId);
+        let connected: BTreeSet<NodeId> = self.open.values().copied().collect();
+        let some = self.others.min(3) as usize;
+        let to: Vec<NodeId> = if knows {
+            let in_turn: BTreeSet<NodeId> = match is_alone {
+                true => connected.into_iter().chain(first).collect(),
+                false => first.filter(|to| !connected.contains(to)).collect(),
             };
-            if to != self.me {
-                ctx.send(to, "hello", self.key().0.to_vec());
-            }
+            let from = self.tried;
+            self.tried += some;
+            in_turn.iter().cycle().skip(from % in_turn.len().max(1)).take(some).copied().collect()
+        } else {
+            let any = |_| NodeId(u32::try_from(self.dice.below(u64::from(self.others))).unwrap_or(0));
+            (0..some).map(any).collect()
+        };
+        for to in to.into_iter().filter(|to| *to != self.me) {
+            ctx.send(to, "hello", self.key().0.to_vec());
         }
     }
 
