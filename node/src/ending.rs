@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 /// What is in flight may take so long to end, where no other peer takes slots over.
 const DRAINED: Duration = Duration::from_secs(3);
 /// Until then what is held here is handed over.
-const LEFT: Duration = Duration::from_secs(5);
-/// Until then goodbye is said with what is left.
-const SAID: Duration = Duration::from_secs(7);
+const LEFT: Duration = Duration::from_millis(4_500);
+/// Until then goodbye is said with what is left: for a little longer than all others are waited for where they cannot go on yet, see
+/// `ENOUGH` of `view/farewell.rs` in `protocol`.
+const SAID: Duration = Duration::from_millis(7_700);
 /// Until then answers under way are waited for.
-const ANSWERED: Duration = Duration::from_millis(7_500);
+const ANSWERED: Duration = Duration::from_secs(8);
 /// Until then what is done is written down, and the process ends whatever is left: what was acknowledged is on disk, and the next start
 /// does the rest, as after a crash.
 const WRITTEN: Duration = Duration::from_millis(9_300);
@@ -56,6 +57,7 @@ impl Ending {
 
     /// Fetches nothing any more, and waits for what is in flight. With `others` in the swarm it hands over what this peer holds
     /// meanwhile, and says goodbye. What is not handed over by then others take over when its leases have ended.
+    /// `driver` is to be the way past all that waits for it.
     pub async fn leave(&self, driver: &Sender<ToDriver>, others: bool) {
         let (reply, drained) = bounded(1);
         let _ = driver.send(ToDriver::Pause(PauseSource::Shutdown, Some("shutting down".into())));
@@ -82,7 +84,7 @@ impl Ending {
         match said.await {
             Ok(Ok(())) => tracing::info!("goodbye is said"),
             _ => tracing::warn!(
-                "no other peer has heard that this one goes: they find out that it does not answer"
+                "not all others answered in time that they heard the goodbye: who did not hear it finds out that this peer does not answer"
             ),
         }
     }

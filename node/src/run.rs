@@ -176,7 +176,7 @@ async fn start(
 
     shared.set_documents(writer.heads().map(|(slot, _)| (slot, writer.documents(slot))));
     let plan = Arc::new(search::View::new(signer.own(), Table::new()));
-    let Wires { network, handle, urgent, questions, inquiries } =
+    let Wires { network, handle, urgent, hurry, questions, inquiries } =
         crate::swarm::wire(ground.network, signer.own(), &driver_in, &plan);
     let driver = Driver::new(Wiring {
         mind,
@@ -279,7 +279,8 @@ async fn start(
     });
     disk.abort();
     let others = shared.view().is_some_and(|view| view.members().count() > 1);
-    ending.leave(&driver_in, others).await;
+    ending.leave(&hurry, others).await;
+    drop(hurry);
     let _ = stop_api.send(());
     ending.answer(serving).await;
     fetch_loop.abort();

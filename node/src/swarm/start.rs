@@ -92,8 +92,10 @@ pub struct Wires {
     pub network: Option<Network>,
     /// For everybody else.
     pub handle: Option<Handle>,
-    /// What the driver takes before all else; as much as [`Pump`] lets wait.
+    /// What the driver takes before all else: as much as [`Pump`] lets wait, and a few words of this process's own.
     pub urgent: Receiver<ToDriver>,
+    /// To the driver, past all that waits for it.
+    pub hurry: Sender<ToDriver>,
     /// Questions of other peers' searches, and answers to this one's.
     pub questions: mpsc::Receiver<(PeerKey, Vec<u8>)>,
     /// What people ask other peers about this one, and answers to this one's people.
@@ -109,28 +111,22 @@ pub fn wire(
 ) -> Wires {
     let (search, questions) = mpsc::channel(QUESTIONS);
     let (asked, inquiries) = mpsc::channel(QUESTIONS);
-    let Some((handle, incoming)) = network else {
-        return Wires {
-            network: None,
-            handle: None,
-            urgent: crossbeam_channel::never(),
-            questions,
-            inquiries,
-        };
-    };
     let (hurry, urgent) = crossbeam_channel::unbounded();
+    let Some((handle, incoming)) = network else {
+        return Wires { network: None, handle: None, urgent, hurry, questions, inquiries };
+    };
     let pump = Pump {
         incoming,
         handle: handle.clone(),
         driver: driver.clone(),
-        urgent: hurry,
+        urgent: hurry.clone(),
         plan: Arc::clone(plan),
         search,
         inquiries: asked,
     };
     tokio::spawn(pump.run());
     let network = Network::new(own, handle.clone());
-    Wires { network: Some(network), handle: Some(handle), urgent, questions, inquiries }
+    Wires { network: Some(network), handle: Some(handle), urgent, hurry, questions, inquiries }
 }
 
 /// What a mind is told of the world before it begins.
