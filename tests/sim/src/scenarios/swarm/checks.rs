@@ -6,7 +6,7 @@ use super::{Happened, needs_its_operator, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
 use anthill_agent::rights::Right;
-use anthill_protocol::claim::DEFAULT_REPLICAS;
+use anthill_protocol::claim::{DEFAULT_REPLICAS, Token};
 use anthill_protocol::key::{HostId, Slot, UrlId};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::steward::AddressKey;
@@ -239,6 +239,9 @@ pub(super) struct Once {
     fetched: BTreeMap<UrlId, Process>,
     /// How often.
     times: BTreeMap<UrlId, usize>,
+    /// By which claim of its slot: a copy that is not so far may have the page from a comparison that did not come to its end, which
+    /// nobody counts on.
+    by_claim: BTreeMap<UrlId, Token>,
     /// What was there when a process opened its slot.
     kept: BTreeSet<(UrlId, Process)>,
     /// Who had it when another opened its slot without it: the copies that count from then on do not say so.
@@ -256,23 +259,28 @@ impl Once {
         let pages = SMALL.all().map(|page| page.id).collect();
         let (kept, forced) = (BTreeSet::new(), BTreeSet::new());
         let (fetched, times, alone) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (stray, came) = (BTreeSet::new(), BTreeMap::new());
-        Once { strict, fetched, times, kept, alone, stray, came, forced, pages }
+        let (stray, came, by_claim) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+        Once { strict, fetched, times, by_claim, kept, alone, stray, came, forced, pages }
     }
 
     fn opened(&mut self, view: &View<'_, Machine>, slot: Slot) {
         let opener = view.machine(view.actor).and_then(|machine| machine.node);
         let Some((mint, _)) = opener.and_then(|node| node.peer().claims().claim(slot)) else { return };
-        let keepers =
-            view.machines().filter_map(|machine| Some((machine.id, machine.disk, machine.node?.key())));
-        let keepers: Vec<_> = keepers.filter(|(_, _, key)| mint.claim.keeps(key)).collect();
+        let keepers = view.machines().filter_map(|machine| {
+            let peer = machine.node?.peer();
+            Some((machine.id, machine.disk, machine.node?.key(), peer.copies().position(slot)?.token))
+        });
+        let keepers: Vec<_> = keepers.filter(|(_, _, key, _)| mint.claim.keeps(key)).collect();
         let here = self.pages.iter().filter(|page| page.slot() == slot);
         for page in here {
             let young = |id: NodeId| {
                 self.came.get(&(*page, id)).is_some_and(|came| view.now.since(*came) < HANDS_OVER)
             };
-            let have = keepers.iter().filter(|(id, disk, _)| store::is_done(disk, page) && !young(*id));
-            let have: BTreeSet<PeerKey> = have.map(|(_, _, key)| *key).collect();
+            let is_so_far = |token: &Token| self.by_claim.get(page).is_none_or(|by| token >= by);
+            let have = keepers
+                .iter()
+                .filter(|(id, disk, _, token)| store::is_done(disk, page) && !young(*id) && is_so_far(token));
+            let have: BTreeSet<PeerKey> = have.map(|(_, _, key, _)| *key).collect();
             let alone = self.alone.get(page).map_or(0, |alone| alone.intersection(&have).count());
             // Each that asked for it may have it by itself, and have lost the slot before anybody copied it.
             let alone = self.times.get(page).map_or(0, |times| times.saturating_sub(1)).max(alone);
@@ -308,6 +316,10 @@ impl Once {
         let by = actor(view);
         let before = self.fetched.insert(id, by);
         *self.times.entry(id).or_default() += 1;
+        let node = view.machine(view.actor).and_then(|machine| machine.node);
+        if let Some((mint, _)) = node.and_then(|node| node.peer().claims().claim(id.slot())) {
+            self.by_claim.insert(id, mint.claim.token);
+        }
         if self.stray.remove(&id) {
             self.came.retain(|(page, _), _| *page != id);
         }
