@@ -280,7 +280,6 @@ async fn start(
     disk.abort();
     let others = shared.view().is_some_and(|view| view.members().count() > 1);
     ending.leave(&hurry, others).await;
-    drop(hurry);
     let _ = stop_api.send(());
     ending.answer(serving).await;
     fetch_loop.abort();

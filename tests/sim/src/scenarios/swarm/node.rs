@@ -101,7 +101,7 @@ pub struct Machine {
     permits: BTreeMap<PermitId, Permit>,
     count: u64,
     look_at: Instant,
-    /// How many machines were tried while it was alone.
+    /// How many machines were tried in turn.
     tried: usize,
     begun: bool,
     key_written: bool,
