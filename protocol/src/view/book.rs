@@ -316,9 +316,9 @@ impl Book {
     pub fn wants(&self, entry: &Entry) -> bool {
         let (own, incarnation, digest) = self.own;
         if entry.peer == own {
-            return entry.claim != Claim::Left
-                && (entry.incarnation > incarnation
-                    || entry.incarnation == incarnation && entry.digest != digest);
+            // A goodbye too: who holds this peer for gone does not hear what it says, and may be the only one that can tell it.
+            return entry.incarnation > incarnation
+                || entry.incarnation == incarnation && entry.digest != digest;
         }
         let known = self.members.get(&entry.peer);
         if entry.claim == Claim::Left {

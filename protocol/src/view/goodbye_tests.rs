@@ -279,7 +279,42 @@ fn a_goodbye_of_ours_that_we_did_not_say_is_a_twins() {
     assert_eq!(told, Some(&goodbye));
     stays.news(1, News { goodbyes: vec![goodbye], ..News::default() });
     assert!(matches!(stays.out.last(), Some(Effect::Twin(_))) && !stays.state.takes_part());
-    // That of an earlier life is nothing.
+}
+
+/// Who holds a peer for gone does not ping it, and answers when it compares.
+#[test]
+fn a_goodbye_of_ours_is_asked_for_when_a_comparison_shows_it() {
+    use crate::view::message::{Claim, Entry};
+    let mut stays = Bench::start(0, true, BTreeMap::new(), START);
+    let own = Keyring::numbered(0).own();
+    let friend = Keyring::numbered(1).own();
+    stays.meet(1..=1);
+    stays.run(s(1));
+    let said = stays.state.own.incarnation();
+    let mut wanted = |sequence| {
+        stays.out.clear();
+        let session = loop {
+            stays.run(s(1));
+            let asked = stays.out.iter().find_map(|effect| match effect {
+                Effect::Send(to, Message::Compare { session, .. }) if *to == friend => Some(*session),
+                _ => None,
+            });
+            match asked {
+                Some(session) => break session,
+                None => assert!(stays.now < START + s(900), "members compare"),
+            }
+        };
+        let incarnation = Incarnation { sequence, ..said };
+        let entries = vec![Entry { peer: own, incarnation, digest: 0, claim: Claim::Left }];
+        stays.tell(Input::Received(friend, Message::Listing { session, entries, done: true }));
+        stays.out.contains(&Effect::Send(friend, Message::Want { session, peers: vec![own] }))
+    };
+    assert!(!wanted(said.sequence - 1), "that of an earlier life is nothing");
+    assert!(wanted(said.sequence + 9));
+}
+
+#[test]
+fn a_goodbye_of_an_earlier_life_is_nothing() {
     let mut again = Bench::start(3, true, BTreeMap::new(), START);
     let before = again.state.own.goodbye(LastStand::default(), &Keyring::numbered(3)).expect("written");
     again.run(s(5));

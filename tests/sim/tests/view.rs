@@ -55,6 +55,8 @@ fn what_was_wrong_once_stays_right() {
         (Setting::All, 752),
         // A twin left and said goodbye: nobody took the other for a member any more, and nobody told it.
         (Setting::All, 559),
+        // Twins of the only two left, and said goodbye each to the other one: both held each other for gone, and did not ask why.
+        (Setting::Seen, 41_002_806),
         // The check took a machine that had slept, and was not called since, for primary.
         (Setting::All, 2097),
         // Who did not know that an elector of an attempt had left could never settle again.
