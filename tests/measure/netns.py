@@ -5,7 +5,7 @@ netns.py find      ten peers, and an eleventh that knows one address: whom it fi
 
 Peers are in network namespaces, each with an address 10.77.0.N to talk to others, and 10.78.0.N, by which it reaches the web and answers
 this script. Needs root, iproute2 and nftables; everything made is taken away at the end."""
-import atexit, os, subprocess, sys, time
+import atexit, itertools, os, subprocess, sys, time
 from harness import *
 
 MARK = "ahm"  # begins the name of all that is made here
@@ -94,7 +94,8 @@ class Parted(Swarm):
         space, address = self.net.place(number, behind)
         config = os.path.join(self.folder, f"settings{number}.toml")
         with open(config, "w") as settings:
-            settings.write(f'[network]\nlan = false\nupnp = false\nreachable = "{"no" if behind else "yes"}"\n')
+            # The web's log tells by it who asked.
+            settings.write(f'contact = "http://peer{number}.test/"\n[network]\nlan = false\nupnp = false\nreachable = "{"no" if behind else "yes"}"\n')
         arguments = ["--config", config, "--listen", f"/ip4/{address}/tcp/7071", *self.more]
         for web in self.webs:
             for rule in web.resolve:
@@ -110,6 +111,23 @@ def small(room, net, hosts, pages):
     web = generated(room, hosts, pages, "--addresses", "1")
     net.open(web)
     return web
+
+
+def repeated(web, parted):
+    """Says of each page that was fetched twice who fetched it first and who then, and when, in seconds after the parting."""
+    times = collections.defaultdict(list)
+    for entry in web.requests():
+        if entry["status"] == 200 and entry["path"] != "/robots.txt":
+            peer = int(re.search(r"peer(\d+)", entry["user_agent"]).group(1))
+            times[url(entry)].append((entry["received_unix_us"] / 1e6 - parted, peer))
+    kinds = collections.defaultdict(list)
+    for asked in times.values():
+        for (before, first), (then, second) in itertools.pairwise(sorted(asked)):
+            kinds[first, second].append((before, then))
+    for (first, second), pairs in sorted(kinds.items()):
+        span = lambda of: f"{min(of):.1f} to {max(of):.1f} s"
+        before, then = zip(*pairs)
+        say(f"    {len(pairs)} pages first by {first}, {span(before)} after the parting, then by {second}, {span(then)} after it")
 
 
 def told(peers):
@@ -134,8 +152,10 @@ def split(room, net):
     say(*told(swarm.peers), sep="; ")
     for number in (4, 5):
         net.move(number, "b")
-    begun, last, quiet = time.time(), {}, {}
-    say("parted: 1 2 3 | 4 5")
+    parted = begun = time.time()
+    last, quiet = {}, {}
+    # What lies at the holder only cannot be known beyond the cut.
+    say("parted: 1 2 3 | 4 5; changes not replicated:", [peer.status()["slots"]["changes_missing"] for peer in swarm.peers])
     while time.time() - begun < 60:
         for peer in swarm.peers[3:]:
             # What is counted as fetched also changes with what is held.
@@ -155,6 +175,7 @@ def split(room, net):
         say(*told(swarm.peers), sep="; ")
     say(f"done {swarm.progress()['done']} {time.time() - begun:.0f} s after that")
     say("fetched again", compare([web]), "; taken by force", [peer.forced() for peer in swarm.peers])
+    repeated(web, parted)
     polite(web, 1000, 0)
     found([web], swarm.peers[4])
     say("ended", swarm.stop())

@@ -285,32 +285,25 @@ fn a_goodbye_of_ours_that_we_did_not_say_is_a_twins() {
 #[test]
 fn a_goodbye_of_ours_is_asked_for_when_a_comparison_shows_it() {
     use crate::view::message::{Claim, Entry};
-    let mut stays = Bench::start(0, true, BTreeMap::new(), START);
-    let own = Keyring::numbered(0).own();
-    let friend = Keyring::numbered(1).own();
-    stays.meet(1..=1);
-    stays.run(s(1));
-    let said = stays.state.own.incarnation();
-    let mut wanted = |sequence| {
-        stays.out.clear();
-        let session = loop {
-            stays.run(s(1));
-            let asked = stays.out.iter().find_map(|effect| match effect {
-                Effect::Send(to, Message::Compare { session, .. }) if *to == friend => Some(*session),
-                _ => None,
-            });
-            match asked {
-                Some(session) => break session,
-                None => assert!(stays.now < START + s(900), "members compare"),
-            }
-        };
-        let incarnation = Incarnation { sequence, ..said };
+    let (own, friend) = (Keyring::numbered(0).own(), Keyring::numbered(1).own());
+    let is_wanted = |earlier: u64, later: u64| {
+        let mut stays = Bench::start(0, false, BTreeMap::new(), START);
+        stays.news(1, News { records: vec![record(1, 1)], ..News::default() });
+        stays.run(s(2));
+        let asked = stays.out.iter().rev().find_map(|effect| match effect {
+            Effect::Send(to, Message::Compare { session, .. }) if *to == friend => Some(*session),
+            _ => None,
+        });
+        let session = asked.expect("a newcomer compares");
+        let said = stays.state.own.incarnation();
+        let incarnation =
+            Incarnation { generation: said.generation - earlier, sequence: said.sequence + later };
         let entries = vec![Entry { peer: own, incarnation, digest: 0, claim: Claim::Left }];
         stays.tell(Input::Received(friend, Message::Listing { session, entries, done: true }));
         stays.out.contains(&Effect::Send(friend, Message::Want { session, peers: vec![own] }))
     };
-    assert!(!wanted(said.sequence - 1), "that of an earlier life is nothing");
-    assert!(wanted(said.sequence + 9));
+    assert!(is_wanted(0, 9));
+    assert!(!is_wanted(1, 9), "that of an earlier life is nothing");
 }
 
 #[test]
