@@ -13,12 +13,10 @@ use crate::ledger::{About, Ledger, Open};
 use crate::rights::{Alone, Rights, Waiters};
 use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::filter::{Budgets, Directories};
-use anthill_crawler::focus::predict::Clues;
 use anthill_crawler::frontier::{self, Dropped, Errand, HostView, PermitId, State, Waiting, Work, revisit};
 use anthill_crawler::record::{CrawlId, QueueItem};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, Slot};
-use anthill_protocol::lesson::Lesson;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -94,7 +92,7 @@ pub struct Agent<R = Alone> {
     rng: ChaCha8Rng,
     next_due: Option<Instant>,
     promoting: bool,
-    paused: Option<String>,
+    pub(crate) paused: Option<String>,
     started: bool,
     pub(crate) now: Instant,
     asked: Vec<frontier::Effect>,
@@ -186,6 +184,10 @@ impl<R: Rights> Agent<R> {
                 }
             }
             Input::Tick => {}
+            Input::Others(others, worths) => {
+                self.frontier.hear(others, self.now);
+                self.focus.iter_mut().for_each(|focus| focus.hear(worths.clone()));
+            }
             Input::Crawl(id, spec) => self.begin(id, spec, outbox),
             Input::Join(id, spec) => {
                 self.learn(id, &spec);
@@ -300,28 +302,6 @@ impl<R: Rights> Agent<R> {
             view.waiting = Waiting::Paused(why.clone());
         }
         Some(view)
-    }
-
-    /// What a page of a host with these clues is expected to be worth, in thousandths; none where crawls have no topic.
-    pub fn expect(&self, host: &HostId, clues: &Clues) -> Option<u16> {
-        self.focus.as_ref().map(|focus| focus.expect(host, clues))
-    }
-
-    /// Other peers say that paths lead from pages of this one to the topic.
-    pub fn learned(&mut self, lessons: &[Lesson]) {
-        if let Some(focus) = &mut self.focus {
-            focus.learned(lessons);
-        }
-    }
-
-    /// Whether holders of other pages are to be told of paths that led from theirs to the topic.
-    pub fn has_lessons(&self) -> bool {
-        self.focus.as_ref().is_some_and(Focus::has_lessons)
-    }
-
-    /// What they are to be told.
-    pub fn take_lessons(&mut self) -> Vec<Lesson> {
-        self.focus.as_mut().map(Focus::take_lessons).unwrap_or_default()
     }
 
     /// How much there is of what.

@@ -8,6 +8,7 @@ use anthill_crawler::record::{LEVELS, QueueItem};
 use anthill_protocol::key::{HostId, SiteId};
 use anthill_protocol::lesson::Lesson;
 use anthill_protocol::links::link::MAX_SINCE;
+use anthill_protocol::outlook::Worths;
 use paths::{Page, Paths};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Focus {
     /// What was expected of the last links, in thousandths; and how many came since `best` was found among them.
     recent: VecDeque<u16>,
     unseen: usize,
+    /// What others expected of theirs.
+    others: Worths,
     /// What is much, 0 to 1.
     best: f32,
 }
@@ -67,6 +70,7 @@ impl Focus {
             paths: Paths::default(),
             recent: VecDeque::new(),
             unseen: 0,
+            others: Worths::default(),
             best,
         }
     }
@@ -98,12 +102,41 @@ impl Focus {
         self.unseen += 1;
         if self.unseen >= LOOK {
             self.unseen = 0;
-            let mut sorted: Vec<u16> = self.recent.iter().copied().collect();
-            let nth = ((sorted.len() - 1) as f32 * BEST) as usize;
-            let (_, best, _) = sorted.select_nth_unstable(nth);
-            self.best = f32::from((*best).max(1)) / f32::from(CERTAIN);
+            self.look();
         }
         self.level(host, clues)
+    }
+
+    /// Finds out what is much.
+    fn look(&mut self) {
+        let best = match self.others.is_empty() {
+            true => {
+                let mut sorted: Vec<u16> = self.recent.iter().copied().collect();
+                let nth = (sorted.len().saturating_sub(1) as f32 * BEST) as usize;
+                (nth < sorted.len()).then(|| f32::from(*sorted.select_nth_unstable(nth).1))
+            }
+            false => {
+                let mut all = self.worths();
+                all.add(&self.others);
+                all.quantile(BEST)
+            }
+        };
+        self.best = best.unwrap_or(0.0).max(1.0) / f32::from(CERTAIN);
+    }
+
+    /// What was expected of links of late.
+    pub fn worths(&self) -> Worths {
+        let mut worths = Worths::default();
+        self.recent.iter().for_each(|worth| worths.count(*worth));
+        worths
+    }
+
+    /// The same of all other peers together: what is much is much in all of the swarm.
+    pub fn hear(&mut self, others: Worths) {
+        self.others = others;
+        if !self.recent.is_empty() {
+            self.look();
+        }
     }
 
     /// The level of a URL with these clues, by what is known now.

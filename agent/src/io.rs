@@ -8,6 +8,7 @@ pub use crate::admission::{Found, Offer};
 use crate::rights::Right;
 use anthill_crawler::focus::layers::Sketch;
 use anthill_crawler::focus::predict::Clues;
+use anthill_crawler::frontier::Others;
 pub use anthill_crawler::frontier::{End, Failure, PermitId, ResolveFailure, Scheme};
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord, Scope, UrlRecord,
@@ -15,6 +16,7 @@ use anthill_crawler::record::{
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::Slot;
 use anthill_protocol::key::{HostId, SiteId, UrlId};
+use anthill_protocol::outlook::Worths;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -277,6 +279,8 @@ pub enum Input {
     Offered(u64, Vec<Offer>),
     /// What was waited for is there: hosts that wait for it may go on.
     Granted(Vec<Right>),
+    /// What other peers have to fetch, and what they expected of links of late, where crawls have a topic.
+    Others(Others, Worths),
     /// No more permits, and why (disk full, shutting down): what is in flight ends.
     Pause(String),
     /// Permits again.

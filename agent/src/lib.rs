@@ -17,6 +17,7 @@ mod ledger;
 pub mod peer;
 mod reach;
 pub mod rights;
+mod topic;
 
 pub use agent::{Agent, Config, Counts};
 pub use crawls::CrawlView;

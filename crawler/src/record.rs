@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Levels of a host's queue: 0 is served first, and holds seeds, sitemaps and redirect targets. In a crawl without a topic 1 has links
 /// from other sites, 2 links within a site, 3 what filters call doubtful. In one with a topic the first few say how near to it a page
 /// is likely to be, and the last has what is doubtful.
-pub const LEVELS: usize = 8;
+pub const LEVELS: usize = anthill_protocol::outlook::LEVELS;
 
 /// A crawl that somebody asked for: its number at a peer that is alone; in a swarm the tag under which all peers know it
 /// (`anthill_protocol::registry`), so that queues mean the same at whoever holds their slot.

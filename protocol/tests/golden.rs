@@ -136,6 +136,24 @@ mod lesson {
     }
 }
 
+mod outlook {
+    use super::*;
+    use anthill_protocol::outlook::{Message, Outlook, Wanted, Worths};
+    use anthill_protocol::peer::PeerKey;
+
+    #[test]
+    fn outlooks() {
+        let mut worths = Worths::default();
+        [0, 1, 1, 3].into_iter().for_each(|worth| worths.count(worth));
+        let wanted = Wanted { given: 300, near: 5 };
+        let outlook = Outlook { peer: PeerKey([0x11; 32]), said: 1 << 40, age_ms: 250, wanted, worths };
+        golden(
+            &Message(vec![outlook]),
+            "01011111111111111111111111111111111111111111111111111111111111111111fd0000000000010000fafb2c0105080102000000000001",
+        );
+    }
+}
+
 mod steward {
     use super::*;
     use anthill_protocol::steward::message::{Ask, Grant, Moved, Release};

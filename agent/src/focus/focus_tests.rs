@@ -81,6 +81,22 @@ fn far_from_the_topic_the_best_that_is_known_comes_first_all_the_same() {
     assert_eq!(focus.recent.len(), RECENT);
 }
 
+#[test]
+fn what_is_much_elsewhere_is_much_here_too() {
+    let (mut poor, mut rich) = (focus(4), focus(4));
+    for n in 0..100 {
+        let _ = poor.admit(&host(&format!("h{n}.test")), &clues(10 + (n % 10) as u16));
+        let _ = rich.admit(&host(&format!("h{n}.test")), &clues(800 + (n % 100) as u16));
+    }
+    let far = |focus: &Focus| focus.level(&host("new.test"), &clues(19));
+    assert_eq!(far(&poor), 0, "it is the best that is known here");
+    poor.hear(rich.worths());
+    assert_eq!(far(&poor), 3);
+    assert_eq!(poor.level(&host("new.test"), &clues(900)), 0);
+    poor.hear(Worths::default());
+    assert_eq!(far(&poor), 0, "the other is gone");
+}
+
 /// Pages off topic that lead to it, by one of their own kind, are followed before others off topic.
 #[test]
 fn paths_that_led_to_the_topic_are_known_again() {

@@ -1,7 +1,9 @@
 //! What peers of a swarm say to each other: a byte that names the protocol, then its message.
 
 use anthill_protocol::wire::{Versioned, WireError, encode_into};
-use anthill_protocol::{claim, contract_net, exclusion, lesson, links, registry, replica, steward, view};
+use anthill_protocol::{
+    claim, contract_net, exclusion, lesson, links, outlook, registry, replica, steward, view,
+};
 
 /// A message of one of the protocols.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +26,8 @@ pub enum Message {
     Contract(contract_net::Message),
     /// Paths to the topic.
     Lesson(lesson::Message),
+    /// What peers have to fetch.
+    Outlook(outlook::Message),
 }
 
 /// Why bytes are no message.
@@ -61,6 +65,7 @@ impl Message {
             Message::Exclusion(message) => put(7, message, SMALL),
             Message::Contract(message) => put(8, message, SMALL),
             Message::Lesson(message) => put(9, message, SMALL),
+            Message::Outlook(message) => put(10, message, SMALL),
         }
     }
 
@@ -80,6 +85,7 @@ impl Message {
             7 => Message::Exclusion(exclusion::Message::decode(rest)?),
             8 => Message::Contract(contract_net::Message::decode(rest)?),
             9 => Message::Lesson(lesson::Message::decode(rest)?),
+            10 => Message::Outlook(outlook::Message::decode(rest)?),
             other => return Err(MessageError::Protocol(other)),
         })
     }
@@ -96,6 +102,7 @@ impl Message {
             Message::Exclusion(_) => "exclusion",
             Message::Contract(_) => "contract",
             Message::Lesson(_) => "lesson",
+            Message::Outlook(_) => "outlook",
         }
     }
 }
@@ -105,7 +112,7 @@ mod tests {
     use super::*;
     use anthill_protocol::key::Slot;
 
-    fn one_of_each() -> [(Message, &'static [u8]); 9] {
+    fn one_of_each() -> [(Message, &'static [u8]); 10] {
         let slot = Slot::new(7).expect("a slot");
         let answers = links::Message::Answers { session: 7, answers: Vec::new() };
         let copies = replica::Message(vec![replica::Part::Where { slot, counter: 9 }]);
@@ -119,6 +126,7 @@ mod tests {
             (Message::Exclusion(exclusion::Message::Same { session: 7 }), &[7, 1, 2, 7]),
             (Message::Contract(contract_net::Message::Agree { id: contract_net::CallId(7) }), &[8, 1, 5, 7]),
             (Message::Lesson(lesson::Message(Vec::new())), &[9, 1, 0]),
+            (Message::Outlook(outlook::Message(Vec::new())), &[10, 1, 0]),
         ]
     }
 
@@ -131,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_a_newer_program_says_is_refused() {
-        for bytes in [&[10, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
+        for bytes in [&[11, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
             let error = Message::decode(bytes).expect_err("no protocol of this program");
             assert_eq!(error, MessageError::Protocol(bytes[0]));
             assert!(error.to_string().contains("use a newer anthill"), "{error}");

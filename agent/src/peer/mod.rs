@@ -21,6 +21,7 @@ mod leaving;
 mod lessons;
 pub mod message;
 pub mod offers;
+mod outlooks;
 pub mod registry;
 mod slots;
 mod unsent;
@@ -44,6 +45,7 @@ use exclusions::Excluded;
 use io::{Effect, Input, Ticket};
 use land::Land;
 use lessons::Lessons;
+use outlooks::Outlooks;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use registry::Census;
@@ -127,6 +129,7 @@ pub struct Peer<K> {
     excluded: Excluded<K>,
     contracts: Contracts,
     lessons: Lessons,
+    outlooks: Outlooks,
     unwritten: Unwritten,
     slots: Slots,
     /// When memory of slots that went to others is given back.
@@ -220,6 +223,7 @@ impl<K: Keys + Clone> Peer<K> {
         );
         let excluded = Excluded::new(excluded, keys, rules, now);
         let contracts = Contracts::new(config.contracts.clone(), own, chacha(rng()), now);
+        let outlooks = Outlooks::new(own, chacha(rng()));
         Ok(Peer {
             own,
             seen: view.view(),
@@ -235,6 +239,7 @@ impl<K: Keys + Clone> Peer<K> {
             excluded,
             contracts,
             lessons: Lessons::default(),
+            outlooks,
             unwritten: Unwritten::default(),
             writes: BTreeMap::new(),
             tickets: 0,
@@ -338,6 +343,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.contracts.deadline(),
             self.unwritten.deadline(),
             self.lessons.deadline(),
+            self.outlooks.deadline(),
             self.slots.drains_at,
         ]
         .into_iter()

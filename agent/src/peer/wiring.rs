@@ -59,6 +59,7 @@ impl<K: Keys + Clone> Peer<K> {
             }
             Message::Contract(message) => self.tell_contracts(contract_net::Input::Received(peer, message)),
             Message::Lesson(lesson::Message(lessons)) => self.learned(&lessons),
+            Message::Outlook(message) => self.hear_outlooks(message),
         }
     }
 
@@ -390,6 +391,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.tell_crawl(crawl::Input::Granted(granted));
         }
         self.send_lessons();
+        self.tell_outlook();
         self.leave_step();
     }
 

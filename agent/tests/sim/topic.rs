@@ -6,8 +6,10 @@ use crate::web::{Dice, Shape, Web};
 use crate::{DAY, config, forgetful, impatient, ms, seeds};
 use anthill_agent::Config;
 use anthill_agent::focus::Settings;
-use anthill_agent::io::CrawlSpec;
+use anthill_agent::io::{CrawlSpec, Input};
 use anthill_crawler::focus::bayes::Model;
+use anthill_crawler::frontier::Others;
+use anthill_protocol::outlook::{Wanted, Worths};
 use std::sync::Arc;
 
 const WIDE: Shape = Shape { hosts: 12, addresses: 12, pages: 30, links: 8, trouble: false };
@@ -51,6 +53,36 @@ fn what_is_likely_on_topic_comes_first_and_all_the_rest_after_it() {
         without += harvest(&plain, 60);
     }
     assert!(with * 2 > without * 3, "{with} and {without} of 600");
+}
+
+/// Pages off topic that were fetched so far.
+fn off_topic(driver: &Driver) -> usize {
+    let pages = driver.requests.iter().filter(|r| !r.robots && r.status == Some(200));
+    pages.filter(|request| relevance(&request.url) < 500).count()
+}
+
+#[test]
+fn while_other_peers_get_on_with_what_is_better_the_worse_waits_here() {
+    let (mut driver, seeds) = crawled(about(4, config(100, 0)), WIDE, 0);
+    let hear = |driver: &mut Driver, given| {
+        let mut others = Others::default();
+        others.add(Wanted { given, near: 1 });
+        driver.tell(Input::Others(others, Worths::default()));
+        let end = driver.now + ms(1_000);
+        driver.run_for(ms(1_000));
+        driver.now = driver.now.max(end);
+    };
+    (0..10).for_each(|second| hear(&mut driver, 10 * second));
+    let before = off_topic(&driver);
+    (10..40).for_each(|second| hear(&mut driver, 10 * second));
+    let meanwhile = off_topic(&driver) - before;
+    // Of 300 permits of others a fiftieth, and of that half, for what waits here; and one a minute.
+    assert!((1..=5).contains(&meanwhile), "{meanwhile} after {before}");
+    (0..300).for_each(|_| hear(&mut driver, 390));
+    assert!(off_topic(&driver) > before + 100, "they do not get on: {}", off_topic(&driver));
+    driver.tell(Input::Others(Others::default(), Worths::default()));
+    assert!(driver.run_until_idle(DAY), "{:?}", driver.agent.counts());
+    check::complete(&driver, &seeds);
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod rights_tests;
 mod state_tests;
 
 pub use answers::{Learned, RobotsMade, Target};
+pub use preference::Others;
 pub use state::{Flight, State};
 pub use view::{HostView, Level, RobotsView, Waiting};
 

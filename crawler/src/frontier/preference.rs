@@ -4,11 +4,14 @@
 //! have waits for these: until they have been asked, and what they answer is known, for that may bring more of the best. Of hosts that wait for
 //! the same level the one goes first whose best was found first. And as what is learned from a page changes what is wanted, few are asked at once
 //! while little is learned. So that nothing is left for ever, a share of all permits goes to what waits, the level first that had none for longest.
+//!
+//! What other peers of a swarm have counts as well ([`Others`]), as long as they get on: of what they say nothing can be proved.
 
 use crate::record::LEVELS;
 use crate::time::Instant;
 use anthill_protocol::key::HostId;
 use anthill_protocol::map::Map;
+use anthill_protocol::outlook::Wanted;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -25,6 +28,29 @@ const SCOUTS: usize = 2;
 const PERMIT: u32 = 1_000;
 /// Permits for what waits that may be saved up.
 const SAVED: u32 = 4 * PERMIT;
+/// Other peers are waited for as long as they gave a permit within this time.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// What the other peers of a swarm have, as they say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Others {
+    /// How many they are.
+    pub peers: u32,
+    /// By level, how many of them have something of it soon, and nothing better.
+    pub best: [u32; LEVELS],
+    /// Permits that they gave.
+    pub given: u64,
+}
+
+impl Others {
+    /// Counts one more.
+    pub fn add(&mut self, wanted: Wanted) {
+        self.peers += 1;
+        self.given = self.given.saturating_add(wanted.given);
+        let best = self.best.get_mut(wanted.near.trailing_zeros() as usize);
+        best.into_iter().for_each(|count| *count += 1);
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Stand {
@@ -53,6 +79,11 @@ pub(super) struct Preference {
     /// By level, how many permits had been given when the last of that level was.
     served: [u64; LEVELS],
     given: u64,
+    others: Others,
+    /// When they gave a permit last, as far as is known.
+    progress: Instant,
+    /// When this peer did, or first heard of others.
+    gave: Option<Instant>,
 }
 
 impl Preference {
@@ -68,7 +99,30 @@ impl Preference {
             under_way: [0; LEVELS],
             served: [0; LEVELS],
             given: 0,
+            others: Others::default(),
+            progress: Instant::ZERO,
+            gave: None,
         }
+    }
+
+    /// What others have now.
+    pub fn hear(&mut self, others: Others, now: Instant) {
+        let more = others.given.saturating_sub(self.others.given);
+        if more > 0 {
+            self.progress = now;
+            // Of what they gave this peer has its part for what waits.
+            let part = u64::from(self.share).saturating_mul(more) / (u64::from(others.peers) + 1);
+            self.saved = self.saved.saturating_add(u32::try_from(part).unwrap_or(SAVED)).min(SAVED);
+        }
+        self.gave.get_or_insert(now);
+        self.others = others;
+    }
+
+    /// What this peer has.
+    pub fn wanted(&self, now: Instant) -> Wanted {
+        let is_near = |level: &usize| self.is_near(*level, now);
+        let near = (0..LEVELS).filter(is_near).fold(0, |near, level| near | 1 << level);
+        Wanted { given: self.given, near }
     }
 
     /// The best that a host has is of this level, and its turn is then. It is not held any more.
@@ -89,20 +143,28 @@ impl Preference {
         }
     }
 
-    /// Whether anything better than this level is to be waited for.
-    fn is_better_near(&self, level: u8, now: Instant) -> bool {
-        let better = 0..usize::from(level).min(LEVELS);
-        let near = |turn: Instant| turn <= now + PATIENCE;
-        better
-            .into_iter()
-            .any(|l| self.under_way[l] > 0 || self.lines[l].first().is_some_and(|(turn, _)| near(*turn)))
+    /// Whether something of this level is being asked for, or will be soon.
+    fn is_near(&self, level: usize, now: Instant) -> bool {
+        let first = self.lines[level].first();
+        self.under_way[level] > 0 || first.is_some_and(|(turn, _)| *turn <= now + PATIENCE)
     }
 
-    /// Whether one more may be asked for something of this level, as far as those go that are being asked.
+    /// Whether anything better than this level is to be waited for.
+    fn is_better_near(&self, level: u8, now: Instant) -> bool {
+        let mut better = 0..usize::from(level).min(LEVELS);
+        let progress = self.progress + PROGRESS >= now && self.gave.is_some_and(|gave| gave + PATIENCE > now);
+        better.any(|level| self.is_near(level, now) || progress && self.others.best[level] > 0)
+    }
+
+    /// Whether one more may be asked for something of this level, as far as those go that are being asked: all peers that look for
+    /// that level share in what may be asked at once, and each may ask one.
     fn has_room(&self, level: u8) -> bool {
-        let room = AT_ONCE + usize::try_from(self.given / ONE_MORE).unwrap_or(usize::MAX - AT_ONCE);
-        let others: usize = self.under_way.iter().skip(1).sum();
-        others + self.under_way[0] < room && (level == 0 || others < (room / SCOUTS).max(2))
+        let given = self.given.saturating_add(self.others.given);
+        let room = AT_ONCE + usize::try_from(given / ONE_MORE).unwrap_or(usize::MAX - AT_ONCE);
+        let peers = 1 + self.others.best.get(usize::from(level)).map_or(0, |count| *count as usize);
+        let part = |room: usize| (room / peers).max(1);
+        let worse: usize = self.under_way.iter().skip(1).sum();
+        worse + self.under_way[0] < part(room) && (level == 0 || worse < part((room / SCOUTS).max(2)))
     }
 
     /// Whether a host whose turn has come may be asked for an entry of this level and number. If not it is held until [`Preference::next`]
@@ -128,6 +190,7 @@ impl Preference {
             false => (self.saved + self.share).min(SAVED),
         };
         self.given += 1;
+        self.gave = Some(now);
         self.done(host);
         if let Some(under_way) = self.under_way.get_mut(usize::from(level)) {
             *under_way += 1;

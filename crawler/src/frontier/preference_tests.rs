@@ -76,6 +76,92 @@ fn few_are_asked_at_once_while_little_is_learned_and_fewer_where_nothing_good_is
     assert_eq!((0..60).filter(|n| ask(&mut all, *n, 0, at(0))).count(), AT_ONCE + 10);
 }
 
+fn others(best: &[(usize, u32)], given: u64) -> Others {
+    let mut others = Others { given, ..Others::default() };
+    for (level, count) in best {
+        others.best[*level] = *count;
+        others.peers += count;
+    }
+    others
+}
+
+#[test]
+fn what_others_have_is_waited_for_as_long_as_they_get_on_and_for_a_minute() {
+    let mut all = Preference::new(0);
+    all.hear(others(&[(1, 1)], 1), at(0));
+    assert!(!ask(&mut all, 1, 2, at(0)), "another has better");
+    assert!(ask(&mut all, 2, 1, at(1)), "of one level they do not wait for each other");
+    all.done(host(2));
+    all.hear(others(&[(1, 1)], 2), at(5));
+    assert_eq!(all.next(at(14)), None);
+    assert_eq!(all.next(at(16)), Some(host(1)), "it said so, and did nothing for ten seconds");
+    assert!(ask(&mut all, 1, 2, at(16)));
+    all.done(host(1));
+
+    // Who gets on for ever, or says so, is not waited for for ever.
+    let mut asked = Vec::new();
+    for second in 20..200 {
+        all.hear(others(&[(1, 1)], second), at(second));
+        if all.held[2].is_empty() && ask(&mut all, 3, 2, at(second)) || all.next(at(second)).is_some() {
+            all.gave(host(3), 2, at(second));
+            all.done(host(3));
+            all.leave(host(3));
+            asked.push(second);
+        }
+    }
+    assert_eq!(asked, [76, 136, 196]);
+    all.leave(host(3));
+    all.hear(Others::default(), at(200));
+    assert!(ask(&mut all, 4, 3, at(200)), "nobody has anything");
+}
+
+#[test]
+fn of_what_others_are_given_a_part_is_for_what_waits_here() {
+    let mut all = Preference::new(100);
+    all.hear(others(&[(0, 4)], 1_000), at(0));
+    all.saved = 0;
+    assert!(!ask(&mut all, 1, 2, at(0)));
+    all.hear(others(&[(0, 4)], 1_049), at(1));
+    assert_eq!(all.next(at(1)), None);
+    all.hear(others(&[(0, 4)], 1_051), at(2));
+    assert_eq!(all.next(at(2)), Some(host(1)), "of fifty permits a tenth, and of that a fifth");
+    all.hear(others(&[(0, 4)], u64::MAX), at(3));
+    assert_eq!(all.saved, SAVED);
+    all.hear(others(&[(0, 4)], 0), at(4));
+    assert_eq!(all.saved, SAVED, "who started again gave nothing");
+}
+
+#[test]
+fn who_look_for_the_same_share_what_may_be_asked_at_once() {
+    let count = |best: &[(usize, u32)], level: u8, given: u64| {
+        let mut all = Preference::new(0);
+        all.hear(others(best, given), at(0));
+        (0..40).filter(|n| ask(&mut all, *n, level, at(0))).count()
+    };
+    assert_eq!(count(&[(1, 3)], 0, 0), AT_ONCE, "others look for something else");
+    assert_eq!(count(&[(0, 1)], 0, 0), AT_ONCE / 2);
+    assert_eq!(count(&[(0, 1)], 0, 20 * ONE_MORE), (AT_ONCE + 20) / 2);
+    assert_eq!(count(&[(0, 100)], 0, 0), 1);
+    assert_eq!(count(&[(3, 1)], 3, 0), 1, "one of two scouts");
+    assert_eq!(count(&[(3, 9)], 3, 0), 1);
+}
+
+#[test]
+fn what_is_soon_is_told() {
+    let mut all = Preference::new(0);
+    assert_eq!(all.wanted(at(0)), Wanted::default());
+    all.stand(host(1), 2, at(61));
+    all.stand(host(2), 4, at(60));
+    assert_eq!(all.wanted(at(0)).near, 1 << 4);
+    assert!(ask(&mut all, 3, 0, at(0)));
+    assert_eq!(all.wanted(at(1)), Wanted { given: 1, near: 0b1_0101 });
+    let mut others = Others::default();
+    others.add(all.wanted(at(1)));
+    others.add(Wanted { given: 4, near: 0 });
+    assert_eq!((others.peers, others.given, others.best[0]), (2, 5, 1));
+    assert_eq!(others.best.iter().sum::<u32>(), 1);
+}
+
 #[test]
 fn of_one_level_the_entry_that_was_found_first_has_its_turn_first() {
     let mut all = Preference::new(0);

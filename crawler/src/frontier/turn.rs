@@ -2,13 +2,14 @@
 
 use super::address::{self, SEND_WINDOW};
 use super::host::Place;
-use super::preference::Preference;
+use super::preference::{Others, Preference};
 use super::queue::{LOAD_MAX, load_limit};
 use super::rules::{self, Rules};
 use super::state::State;
 use super::{Dropped, Effect, Errand, Gate, Grant, Judgement, PermitId, Scheme, Sponsor, Work};
 use crate::time::Instant;
 use anthill_protocol::key::HostId;
+use anthill_protocol::outlook::Wanted;
 use std::time::Duration;
 
 /// Turns in one call: what is left over is due at once again.
@@ -92,6 +93,16 @@ impl State {
         let Some(preference) = &mut self.preference else { return };
         let is_busy = |id: &HostId| self.hosts.get(id).is_some_and(|host| host.busy > 0);
         quiet.into_iter().filter(|id| !is_busy(id)).for_each(|id| preference.done(id));
+    }
+
+    /// What other peers have, where some pages are wanted more than others.
+    pub fn hear(&mut self, others: Others, now: Instant) {
+        self.preference.iter_mut().for_each(|preference| preference.hear(others, now));
+    }
+
+    /// What this one has; none where all is wanted the same.
+    pub fn wanted(&self, now: Instant) -> Option<Wanted> {
+        self.preference.as_ref().map(|preference| preference.wanted(now))
     }
 
     /// Whether anything could be given at all.

@@ -1,0 +1,48 @@
+//! The topic of an agent's crawls, as others see it: what pages are expected to be worth, and what peers tell each other of it.
+
+use crate::agent::Agent;
+use crate::focus::Focus;
+use crate::rights::Rights;
+use anthill_crawler::focus::predict::Clues;
+use anthill_protocol::key::HostId;
+use anthill_protocol::lesson::Lesson;
+use anthill_protocol::outlook::{Wanted, Worths};
+
+impl<R: Rights> Agent<R> {
+    /// What a page of a host with these clues is expected to be worth, in thousandths; none where crawls have no topic.
+    pub fn expect(&self, host: &HostId, clues: &Clues) -> Option<u16> {
+        self.focus.as_ref().map(|focus| focus.expect(host, clues))
+    }
+
+    /// Other peers say that paths lead from pages of this one to the topic.
+    pub fn learned(&mut self, lessons: &[Lesson]) {
+        if let Some(focus) = &mut self.focus {
+            focus.learned(lessons);
+        }
+    }
+
+    /// Whether holders of other pages are to be told of paths that led from theirs to the topic.
+    pub fn has_lessons(&self) -> bool {
+        self.focus.as_ref().is_some_and(Focus::has_lessons)
+    }
+
+    /// What they are to be told.
+    pub fn take_lessons(&mut self) -> Vec<Lesson> {
+        self.focus.as_mut().map(Focus::take_lessons).unwrap_or_default()
+    }
+
+    /// What there is to fetch, and what was expected of links of late; none where crawls have no topic.
+    pub fn outlook(&self) -> Option<(Wanted, Worths)> {
+        let focus = self.focus.as_ref()?;
+        let mut wanted = self.frontier.wanted(self.now)?;
+        if self.paused.is_some() {
+            wanted.near = 0;
+        }
+        Some((wanted, focus.worths()))
+    }
+
+    /// Whether crawls have a topic.
+    pub fn has_topic(&self) -> bool {
+        self.focus.is_some()
+    }
+}
