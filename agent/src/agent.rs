@@ -186,7 +186,9 @@ impl<R: Rights> Agent<R> {
             Input::Tick => {}
             Input::Others(others, worths) => {
                 self.frontier.hear(others, self.now);
-                self.focus.iter_mut().for_each(|focus| focus.hear(worths.clone()));
+                if let Some(focus) = &mut self.focus {
+                    focus.hear(worths);
+                }
             }
             Input::Crawl(id, spec) => self.begin(id, spec, outbox),
             Input::Join(id, spec) => {

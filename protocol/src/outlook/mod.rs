@@ -29,14 +29,6 @@ pub struct Wanted {
     pub near: u8,
 }
 
-impl Wanted {
-    /// Whether there is anything soon that is better than of this level.
-    pub fn is_better_near(&self, level: u8) -> bool {
-        let better = (1_u16 << level.min(LEVELS as u8)) - 1;
-        u16::from(self.near) & better != 0
-    }
-}
-
 /// What was expected of links of late: how many of each class of worth.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Worths(Vec<u16>);
@@ -111,13 +103,6 @@ pub struct Outlook {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn what_is_better_is_of_a_lower_level() {
-        let wanted = Wanted { given: 0, near: 0b100 };
-        let better: Vec<u8> = (0..=9).filter(|level| wanted.is_better_near(*level)).collect();
-        assert_eq!(better, [3, 4, 5, 6, 7, 8, 9]);
-    }
 
     #[test]
     fn all_worths_have_a_class_and_nothing_has_no_quantile() {
