@@ -40,7 +40,7 @@ pub struct Config {
     pub compare_every: Duration,
     /// How long a copy is kept after others have first confirmed theirs; then they are asked once more.
     pub keep: Duration,
-    /// How often who is to confirm is asked.
+    /// How often who is to confirm is asked, and for how long what it said counts.
     pub confirm_every: Duration,
 }
 

@@ -1,5 +1,6 @@
 //! Letting go of a copy: what it has goes to the holder first, then those who should keep the slot say twice, some minutes
-//! apart, that they are whole; then it is deleted. Of an empty one it is enough that they say so once. Whatever is in doubt begins anew or waits.
+//! apart, that they are whole; then it is deleted. Of an empty one it is enough that they say so once. Whatever is in doubt begins anew or waits:
+//! what one has said counts for a while only, as it may have lost its disk before the last one was heard.
 
 use super::copy::Role;
 use super::io::Fault;
@@ -12,7 +13,7 @@ use crate::key::Slot;
 use crate::peer::{Keys, PeerKey};
 use crate::signed::Signed;
 use crate::time::Instant;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// How far letting go is.
 #[derive(Clone, Debug)]
@@ -22,8 +23,8 @@ pub(super) struct Release {
     goal: Option<Position>,
     /// The digest of the placement by which is reckoned.
     placement: [u8; 32],
-    /// Who has confirmed, this time.
-    confirmed: BTreeSet<PeerKey>,
+    /// Who has confirmed, this time, and when that was heard.
+    confirmed: BTreeMap<PeerKey, Instant>,
     /// When all had, for the first time.
     since: Option<Instant>,
     step_at: Option<Instant>,
@@ -33,6 +34,12 @@ impl Release {
     /// Whether the holder has taken all that this copy has.
     pub(super) fn is_offered(&self) -> bool {
         self.goal.is_some()
+    }
+
+    /// Whether all of these have confirmed; who did so before that time is to be asked again.
+    fn have_confirmed(&mut self, keepers: &[PeerKey], not_before: Instant) -> bool {
+        self.confirmed.retain(|_, heard| *heard >= not_before);
+        keepers.iter().all(|peer| self.confirmed.contains_key(peer))
     }
 
     /// Begins anew.
@@ -65,7 +72,7 @@ impl<K: Keys> State<K> {
             claim,
             goal: None,
             placement: [0; 32],
-            confirmed: BTreeSet::new(),
+            confirmed: BTreeMap::new(),
             since: None,
             step_at: None,
         };
@@ -89,6 +96,11 @@ impl<K: Keys> State<K> {
         enough.then(|| (owners.as_slice().to_vec(), *view.placement().digest()))
     }
 
+    /// Confirmations that were heard since then count: who has not confirmed is asked so often, and those who have with it.
+    fn confirmations_from(&self) -> Instant {
+        self.now - self.config.confirm_every
+    }
+
     /// Looks at letting go next at this time, and not before: there may be thousands that wait for long.
     fn step_release(&mut self, slot: Slot, at: Instant) {
         let Some(release) = self.releasing(slot) else { return };
@@ -105,6 +117,7 @@ impl<K: Keys> State<K> {
         let again = self.jitter(self.config.confirm_every);
         let soon = self.config.confirm_every / 2;
         let blank = self.copies.get(&slot).is_some_and(|copy| copy.is_blank());
+        let counts_from = self.confirmations_from();
         self.step_release(slot, now + again);
         let keepers = self.keepers(slot);
         let Some(release) = self.releasing(slot) else { return };
@@ -123,7 +136,7 @@ impl<K: Keys> State<K> {
         if blank && release.since.is_some_and(|since| now.since(since) >= soon) {
             return self.write_release(slot);
         }
-        if keepers.iter().all(|peer| release.confirmed.contains(peer)) {
+        if release.have_confirmed(&keepers, counts_from) {
             match release.since {
                 Some(since) if now.since(since) >= keep => return self.write_release(slot),
                 Some(since) => return self.step_release(slot, since + keep),
@@ -138,7 +151,7 @@ impl<K: Keys> State<K> {
         if let Some(since) = release.since.filter(|since| now.since(*since) < keep) {
             return self.step_release(slot, since + keep);
         }
-        let missing = keepers.into_iter().filter(|peer| !release.confirmed.contains(peer));
+        let missing = keepers.into_iter().filter(|peer| !release.confirmed.contains_key(peer));
         let missing: Vec<PeerKey> = missing.collect();
         for peer in missing {
             self.send(peer, Part::Confirm { slot, goal, placement });
@@ -221,14 +234,13 @@ impl<K: Keys> State<K> {
             return self.misbehaved(peer, Fault::Forged);
         }
         let keepers = self.keepers(slot);
-        let (now, keep) = (self.now, self.config.keep);
+        let (now, keep, counts_from) = (self.now, self.config.keep, self.confirmations_from());
         let Some(release) = self.releasing(slot) else { return };
         if release.since.is_some_and(|since| now.since(since) < keep) {
             return;
         }
-        release.confirmed.insert(peer);
-        let all = keepers.is_some_and(|(keepers, _)| keepers.iter().all(|p| release.confirmed.contains(p)));
-        if all {
+        release.confirmed.insert(peer, now);
+        if keepers.is_some_and(|(keepers, _)| release.have_confirmed(&keepers, counts_from)) {
             self.release_step(slot);
         }
     }

@@ -447,6 +447,36 @@ fn a_copy_is_kept_until_enough_others_have_confirmed_twice() {
 }
 
 #[test]
+fn who_has_confirmed_long_before_the_last_one_is_asked_again() {
+    let mut net = Net::of(4);
+    let everybody: Vec<PeerKey> = net.peers.keys().copied().collect();
+    let view = Net::view(&everybody);
+    let owners = view.owners(slot(), 3);
+    let (set, others): (Vec<u64>, Vec<u64>) = (1..=4).partition(|n| owners.contains(&peer(*n)));
+    net.claim(&claim(1, set[0], &[1, 2, 3, 4]));
+    net.write(set[0], 0..20, 50);
+    net.run(5);
+    net.claim(&claim(2, set[0], &set));
+    net.run(30);
+    // Who sees others than who asks does not confirm.
+    let blind = |n: u64| Net::view(&[peer(n)]);
+    net.tell(set[2], Input::View(blind(set[2])));
+    net.run(65);
+    let looks = net.looks(others[0]);
+    assert!(
+        !net.peers[&peer(others[0])].1.deleted && looks[0] > net.now,
+        "two have confirmed for the second time"
+    );
+    net.tell(set[1], Input::View(blind(set[1])));
+    net.tell(set[2], Input::View(view.clone()));
+    net.run(60);
+    assert!(!net.peers[&peer(others[0])].1.deleted, "one of the two is not there any more");
+    net.tell(set[1], Input::View(view));
+    net.run(60);
+    assert!(net.peers[&peer(others[0])].1.deleted);
+}
+
+#[test]
 fn an_empty_copy_is_deleted_when_others_have_confirmed_once() {
     let mut net = Net::of(4);
     let view = net.peers[&peer(1)].0.view.clone().expect("a view");

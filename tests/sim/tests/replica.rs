@@ -56,3 +56,10 @@ fn a_version_that_is_written_twice_is_the_same_everywhere() {
     holds(596..597);
     holds(959..960);
 }
+
+/// Two had confirmed that they have all, and one of them lost its disk while the third was not heard for eight seconds: the copy was deleted
+/// because of three confirmations, and two had it.
+#[test]
+fn a_confirmation_counts_for_a_while_only() {
+    holds(43_004_619..43_004_620);
+}

@@ -9,7 +9,9 @@ use anthill_protocol::claim::{Claim, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::ItemKey;
+use anthill_protocol::time::Instant;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Something that was said to be durable.
 struct Kept {
@@ -30,6 +32,10 @@ struct Pending {
     value: Value,
 }
 
+/// From when a peer confirms that it has a slot to when who asked deletes its copy: what it said counts for two seconds, and messages may take
+/// twenty. A disk that is lost in this time nobody can know of.
+const UNKNOWN_FOR: Duration = Duration::from_secs(22);
+
 /// What is durable is on the disks of a majority when it is said to be, and stays on each of these until the disk is lost or
 /// the copy rightly deleted; a new holder that has caught up has it; a copy is deleted only while enough others have all of it.
 #[derive(Default)]
@@ -37,8 +43,8 @@ pub(super) struct NothingLost {
     pending: BTreeMap<(NodeId, Slot), Vec<Pending>>,
     kept: BTreeMap<Slot, Vec<Kept>>,
     started: BTreeMap<NodeId, u32>,
-    /// Whose disks were ever lost.
-    wiped: BTreeSet<NodeId>,
+    /// Whose disks were ever lost, and when last.
+    wiped: BTreeMap<NodeId, Instant>,
 }
 
 fn has(view: &View<'_, Machine>, id: NodeId, key: &ItemKey, wanted: &Value) -> bool {
@@ -72,7 +78,7 @@ impl NothingLost {
             // Who had it and lost its disk since was rightly counted.
             let gone = |id: &NodeId| {
                 let empty = view.machine(*id).is_some_and(|m| m.incarnation > 0 && m.disk.is_empty());
-                set.contains(&peer(*id)) && !by.contains(id) && (empty || self.wiped.contains(id))
+                set.contains(&peer(*id)) && !by.contains(id) && (empty || self.wiped.contains_key(id))
             };
             let lost: BTreeSet<NodeId> = machines(view).into_iter().filter(gone).collect();
             if by.len() + lost.len() < majority {
@@ -92,7 +98,7 @@ impl NothingLost {
         let Some(machine) = view.machine(id) else { return Ok(()) };
         let wiped = machine.disk.is_empty() || machine.status == Status::Dead;
         if wiped && (machine.incarnation > 1 || machine.status == Status::Dead) {
-            self.wiped.insert(id);
+            self.wiped.insert(id, view.now);
             self.pending.retain(|(of, _), _| *of != id);
         }
         for one in self.kept.values_mut().flatten() {
@@ -135,9 +141,10 @@ impl NothingLost {
     ) -> Result<(), Broken> {
         let id = view.actor;
         let others: Vec<NodeId> = machines(view).into_iter().filter(|other| *other != id).collect();
+        let lately = self.wiped.values().filter(|at| view.now.since(**at) < UNKNOWN_FOR).count();
         for (key, value) in items {
             let count = others.iter().filter(|other| has(view, **other, key, value)).count();
-            if count < super::registrar::REPLICAS {
+            if count + lately < super::registrar::REPLICAS {
                 let what = format!("{id} deletes {key:?}, which {count} others have");
                 return Err(Broken::new(what, [id]));
             }
