@@ -1,4 +1,4 @@
-//! The topic of a swarm's crawls: at which level a URL is queued, and what pages that were fetched teach.
+//! What a swarm's crawls prefer, a topic or languages: at which level a URL is queued, and what pages that were fetched teach.
 
 use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::layers::Sketch;
@@ -34,8 +34,8 @@ const BEST: f32 = 0.98;
 /// What crawls with a topic are held to.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What the topic is.
-    pub model: Arc<Model>,
+    /// What the topic is; none where pages are preferred by their language alone.
+    pub model: Option<Arc<Model>>,
     /// Levels, 1 to [`MAX_TOPIC_LEVELS`].
     pub levels: u8,
 }
@@ -65,7 +65,7 @@ impl Focus {
         let best = predictor.predict(&HostId::of(SiteId::of(""), ""), &clues);
         Focus {
             levels: settings.levels.clamp(1, MAX_TOPIC_LEVELS),
-            reader: Reader::new(settings.model.as_ref().clone()),
+            reader: Reader::new(settings.model.as_deref().cloned()),
             predictor,
             paths: Paths::default(),
             recent: VecDeque::new(),

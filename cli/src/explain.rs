@@ -40,7 +40,8 @@ fn write(page: &mut Page, e: &Explanation) {
     page.field_if("found on", &e.found_on);
     page.field_if("found at", &e.first_seen_at);
     page.field_if("revisit", &e.revisit_at);
-    page.field("index", if e.indexed { "in it" } else { "not in it" });
+    let why = e.not_indexed.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+    page.field("index", if e.indexed { "in it".to_owned() } else { format!("not in it{why}") });
     page.field("linked from", format!("{} sites", e.inlinks));
     if let Some(topic) = &e.topic {
         page.field_if("on topic", &topic.relevance);

@@ -1,7 +1,7 @@
 //! What people read: on a terminal with colours, else plain; on standard output if that is a terminal, else on
 //! standard error, so that standard output holds JSON or nothing.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{IsTerminal, Write};
 
 /// Text for people, gathered and then shown at once.
@@ -107,7 +107,12 @@ impl Page {
 
 /// Writes JSON for programs: one line on standard output. A reader that went away is not an error.
 pub fn json_line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    line(text);
+}
+
+/// Writes a line on standard output, and says whether there is still somebody to read more (`| head` goes away when it has enough).
+pub fn line(text: impl Display) -> bool {
+    writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
 
 /// Text without what would command a terminal: control characters, and marks that turn its direction.

@@ -2,7 +2,7 @@
 
 use crate::ask::{Target, wait_for};
 use crate::failure::Failure;
-use crate::human::json_line;
+use crate::human::{json_line, line};
 use anthill_node::api::types::Invitation;
 use std::process::ExitCode;
 
@@ -28,7 +28,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let invitation: Invitation = answer.read()?;
-    println!("{}", invitation.link);
+    line(&invitation.link);
     if invitation.private {
         eprintln!("the swarm is private and the link has its key: give it only to those who may join");
     }

@@ -1,4 +1,5 @@
 //! `anthill`: words in, exit code out.
+#![deny(clippy::print_stdout, reason = "it panics when whoever reads goes away: human::line does not")]
 
 mod args;
 mod ask;

@@ -1,7 +1,7 @@
 //! `anthill profile`: what the peers of a swarm share, signed by its first peer.
 
 use crate::failure::Failure;
-use crate::human::json_line;
+use crate::human::{json_line, line};
 use anthill_dht::identity::Identity;
 use anthill_node::files::{self, Readers};
 use anthill_node::settings::profile::{PROFILE_NAME, new_profile};
@@ -64,7 +64,7 @@ enum What {
 /// When a file cannot be read or written, or is no profile.
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.what {
-        What::New { file: None } => print!("{}", new_profile()),
+        What::New { file: None } => _ = line(new_profile().trim_end()),
         What::New { file: Some(file) } => write_new(&file)?,
         What::Sign { file, data } => sign(&file, data.as_deref())?,
         What::Show { file, data, json } => {
@@ -126,11 +126,11 @@ fn show(profile: &Profile, as_json: bool) {
         return json_line(&json!({ "signer": signer, "issued_at": at, "settings": settings }).to_string());
     }
     match mark {
-        Some(mark) => println!("# signed by {} at {}", mark.signer(), mark.issued_at()),
-        None => println!("# nobody signed it yet"),
-    }
+        Some(mark) => line(format_args!("# signed by {} at {}", mark.signer(), mark.issued_at())),
+        None => line("# nobody signed it yet"),
+    };
     for (key, value) in profile.settings() {
-        println!("{key} = {value}");
+        line(format_args!("{key} = {value}"));
     }
 }
 

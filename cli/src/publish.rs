@@ -2,6 +2,7 @@
 
 use crate::ask::{Node, Target, wait_for};
 use crate::failure::Failure;
+use crate::human::line;
 use crate::seeds::best;
 use anthill_node::api::types::{PublishRequest, Published};
 use anthill_node::files::{self, Readers};
@@ -70,7 +71,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         node.post(&["publish"], &PublishRequest { kind, seeds }).await?.read()
     })?;
     if to.file.as_os_str() == "-" {
-        print!("{}", published.list);
+        line(published.list.trim_end());
         return Ok(ExitCode::SUCCESS);
     }
     // Who gets the file meanwhile gets a whole one.

@@ -2,7 +2,7 @@
 
 use crate::ask::{Node, Target, wait_for};
 use crate::failure::{Code, Failure};
-use crate::human::clean;
+use crate::human::{clean, line};
 use anthill_node::api::types::{Hit, SearchResults};
 use anthill_node::api::{MAX_DEPTH, MAX_HITS};
 use clap::value_parser;
@@ -45,11 +45,9 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let (seeds, complete) = wait_for(best(&node, &query, args.n.into(), args.per_host.into()))?;
     for seed in &seeds {
         match args.json {
-            true => {
-                println!("{}", serde_json::json!({"url": seed.url, "title": seed.title, "score": seed.score}))
-            }
-            false => println!("{}", clean(&seed.url)),
-        }
+            true => line(serde_json::json!({"url": seed.url, "title": seed.title, "score": seed.score})),
+            false => line(clean(&seed.url)),
+        };
     }
     if seeds.is_empty() {
         eprintln!("anthill: nothing is known of that; begin with pages that you know: anthill crawl URL");

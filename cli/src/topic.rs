@@ -1,7 +1,7 @@
 //! `anthill topic`: what a crawl is about, learned from examples.
 
 use crate::failure::Failure;
-use crate::human::json_line;
+use crate::human::{json_line, line};
 use anthill_crawler::focus::bayes::{MAX_TERMS, Model};
 use anthill_crawler::focus::reader::text_of;
 use anthill_crawler::focus::terms::{Counts, Terms};
@@ -237,20 +237,20 @@ fn show(model: &Model, as_json: bool) {
         );
     }
     let language = model.language.as_deref().unwrap_or("none: words are left as they are");
-    println!("digest      {}", model.digest().to_hex());
-    println!("stems       {language}");
-    println!("terms       {} of {}", model.terms.len(), trained.terms);
-    println!("smoothing   {}", trained.smoothing);
-    println!("of pages that were not learned from:");
-    println!("  right     {:.1} %", trained.accuracy * 100.0);
-    println!(
+    line(format_args!("digest      {}", model.digest().to_hex()));
+    line(format_args!("stems       {language}"));
+    line(format_args!("terms       {} of {}", model.terms.len(), trained.terms));
+    line(format_args!("smoothing   {}", trained.smoothing));
+    line("of pages that were not learned from:");
+    line(format_args!("  right     {:.1} %", trained.accuracy * 100.0));
+    line(format_args!(
         "  loss      {:.3} (0: always sure and right; {:.3}: knows nothing)",
         trained.loss,
         f64::from(model.classes.len() as u32).ln()
-    );
+    ));
     for (class, (name, texts)) in model.classes.iter().zip(&trained.texts).enumerate() {
         let terms: Vec<&str> = strongest(class).into_iter().map(|(term, _)| term).collect();
-        println!("{name}: {texts} pages; {}", terms.join(" "));
+        line(format_args!("{name}: {texts} pages; {}", terms.join(" ")));
     }
 }
 
@@ -266,7 +266,9 @@ fn judge(model: Model, paths: &[PathBuf]) -> Result<(), Failure> {
             let Some(text) = text(&file)? else { continue };
             let judgement = classifier.judge(&text);
             let class = &classifier.model().classes[judgement.best()];
-            println!("{:.4}\t{class}\t{}", judgement.on(), file.display());
+            if !line(format_args!("{:.4}\t{class}\t{}", judgement.on(), file.display())) {
+                return Ok(());
+            }
         }
     }
     Ok(())

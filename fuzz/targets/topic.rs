@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(model) = Model::decode(bytes) else { return };
     assert_eq!(Model::decode(&model.encode()).as_ref().map(Model::encode), Ok(model.encode()));
     let text = String::from_utf8_lossy(text);
-    let mut reader = Reader::new(model);
+    let mut reader = Reader::new(Some(model));
     let from = reader.relevance(&text);
     let clues = reader.clues(Context { relevance: from, ..Context::default() }, &text, &format!("http://a.test/{text}"));
     assert!(from <= CERTAIN && clues.anchor <= CERTAIN);

@@ -4,6 +4,7 @@
 //! index. What the whole job costs beyond their sum is coordination.
 
 use crate::clock::cpu;
+use crate::languages::Languages;
 use crate::metrics::{Metrics, Step};
 use crate::settings::Settings;
 use crate::setup;
@@ -86,7 +87,8 @@ fn workshop(settings: &Settings, writer: &Writer) -> anyhow::Result<Workshop> {
         canon: setup::canon(settings),
         filters: setup::filters(settings, 2026),
         extractions: setup::extractions(settings)?,
-        topic: None,
+        focus: None,
+        languages: Languages::of(settings),
         agent: setup::AGENT.to_owned(),
         recent_urls: writer.recent_urls(),
         recent_links: writer.recent_links(),

@@ -12,6 +12,7 @@ pub mod driver;
 mod ending;
 pub mod files;
 pub mod floor;
+mod languages;
 pub mod lists;
 pub mod logging;
 pub mod metrics;

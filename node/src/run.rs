@@ -5,6 +5,7 @@ use crate::background::{self, stand_back};
 use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
 use crate::ending::{self, Ending, Threads};
+use crate::languages::Languages;
 use crate::lists::fetch::Getter;
 use crate::lists::subscriptions::Subscriptions;
 use crate::metrics::{Metrics, Step};
@@ -133,7 +134,8 @@ async fn start(
         canon: setup::canon(&settings),
         filters: setup::filters(&settings, year(&clock)),
         extractions: setup::extractions(&settings)?,
-        topic: topic.map(|topic| topic.model),
+        focus: topic,
+        languages: Languages::of(&settings),
         agent: setup::AGENT.to_owned(),
         recent_urls: writer.recent_urls(),
         recent_links: writer.recent_links(),

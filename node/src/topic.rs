@@ -1,4 +1,4 @@
-//! What a swarm's crawls are about: the model in a file.
+//! What a swarm's crawls prefer: a topic, whose model is in a file, or languages.
 
 use crate::files;
 use crate::settings::Settings;
@@ -20,19 +20,20 @@ pub fn read(file: &Path) -> Result<Model> {
         .map_err(|error| anyhow::anyhow!("{}: {error}; `anthill topic train` makes one", file.display()))
 }
 
-/// What crawls are about by the settings: none, if about everything.
+/// What crawls prefer by the settings: none, if nothing.
 ///
 /// # Errors
 /// The model cannot be read, or is not that of the swarm.
 pub fn of(settings: &Settings) -> Result<Option<focus::Settings>> {
     let topic = &settings.topic;
+    let levels = u8::try_from(topic.levels).unwrap_or(focus::MAX_TOPIC_LEVELS);
     let Some(file) = &topic.model else {
         if topic.digest.is_some() {
             bail!(
                 "crawls of this swarm are about a topic, and its model is missing: get the file from who invited you, and name it with `topic.model`"
             );
         }
-        return Ok(None);
+        return Ok((!settings.prefer.is_empty()).then_some(focus::Settings { model: None, levels }));
     };
     let model = read(file).context("topic.model")?;
     let digest = model.digest().to_hex();
@@ -42,8 +43,7 @@ pub fn of(settings: &Settings) -> Result<Option<focus::Settings>> {
             file.display()
         );
     }
-    let levels = u8::try_from(topic.levels).unwrap_or(focus::MAX_TOPIC_LEVELS);
-    Ok(Some(focus::Settings { model: Arc::new(model), levels }))
+    Ok(Some(focus::Settings { model: Some(Arc::new(model)), levels }))
 }
 
 #[cfg(test)]
@@ -66,7 +66,9 @@ mod tests {
         let digest = model.digest().to_hex();
         assert!(of(&settings(None, None)).unwrap().is_none());
         let read = of(&settings(Some(&file), Some(&digest))).unwrap().unwrap();
-        assert_eq!((read.model.as_ref(), read.levels), (&model, 4));
+        assert_eq!((read.model.as_deref(), read.levels), (Some(&model), 4));
+        let spanish = Settings { prefer: vec!["es".to_owned()], ..settings(None, None) };
+        assert!(of(&spanish).unwrap().is_some_and(|focus| focus.model.is_none()));
         let error = |settings: &Settings| format!("{:#}", of(settings).unwrap_err());
         assert!(error(&settings(None, Some(&digest))).contains("topic.model"));
         assert!(error(&settings(Some(&file), Some(&"0".repeat(64)))).contains(digest.as_str()));

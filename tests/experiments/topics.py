@@ -63,25 +63,32 @@ class Collection:
         return order
 
     def crawled(self, room, web, model, levels, count, most):
-        """A swarm's crawl of so many pages, breadth-first if there are no levels: URLs in the order of requests, and what else was seen."""
-        own, since = tempfile.mkdtemp(dir=room), len(web.requests())
+        """A swarm's crawl of so many pages, breadth-first if there are no levels."""
         settings = f'[topic]\nmodel = "{model}"\nlevels = {levels}\n' if levels else ""
-        swarm = Swarm(own, [web], count, FAST, settings)
-        if count > 1:
-            swarm.settle()
-        begun = time.time()
-        swarm.crawls = [swarm.peers[0].post("crawl", {"seeds": [self.seed], "scope": "any", "max_pages": most})["crawl"]]
-        enough = lambda told: told["done"] or told["fetched"] >= most
-        while time.time() - begun < PATIENCE and not enough(swarm.progress(0)):
-            time.sleep(.2)
-        took = time.time() - begun
-        by_peer = [status["urls"]["fetched"] for status in swarm.statuses()]
-        swarm.stop()
-        shutil.rmtree(own)
-        entries = web.requests()[since:]
-        order = [canonical(url(entry)) for entry in entries if entry["path"] != "/robots.txt" and entry["status"] == 200]
-        seen = {"seconds": round(took, 1), "by_peer": by_peer, "again": len(order) - len(set(order))}
-        return order, {"how": f"{levels} levels" if levels else "breadth-first", "peers": count, **seen}
+        order, seen = crawled(room, web, [self.seed], settings, count, most)
+        return order, {"how": f"{levels} levels" if levels else "breadth-first", **seen}
+
+
+def crawled(room, web, seeds, settings, count, most, look=lambda swarm: None):
+    """A crawl of so many pages by so many peers with these settings: URLs in the order of requests, and what else was seen. `look` sees the swarm at
+    its end."""
+    own, since = tempfile.mkdtemp(dir=room), len(web.requests())
+    swarm = Swarm(own, [web], count, FAST, settings)
+    if count > 1:
+        swarm.settle()
+    begun = time.time()
+    swarm.crawls = [swarm.peers[0].post("crawl", {"seeds": seeds, "scope": "any", "max_pages": most})["crawl"]]
+    enough = lambda told: told["done"] or told["fetched"] >= most
+    while time.time() - begun < PATIENCE and not enough(swarm.progress(0)):
+        time.sleep(.2)
+    took = time.time() - begun
+    by_peer = [status["urls"]["fetched"] for status in swarm.statuses()]
+    look(swarm)
+    swarm.stop()
+    shutil.rmtree(own)
+    entries = web.requests()[since:]
+    order = [canonical(url(entry)) for entry in entries if entry["path"] != "/robots.txt" and entry["status"] == 200]
+    return order, {"peers": count, "seconds": round(took, 1), "by_peer": by_peer, "again": len(order) - len(set(order))}
 
 
 def harvest(order, topic, learned, at):

@@ -1,4 +1,4 @@
-//! A crawl about a topic, by a real peer: a model learned by command, a web of which part is on topic, and what is fetched first.
+//! Crawls that prefer a topic or languages, by a real peer: a web of which part is preferred, and what is fetched first and indexed.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use anthill_tests::local::LocalFolder;
@@ -22,9 +22,9 @@ fn text(about_ants: bool, number: usize) -> String {
     format!("This page says of the {} and much more besides, on a day of the year.", some.join(" and the "))
 }
 
-/// Hosts on topic and off topic, by turns. Each page links to the next of its host, to one of the next host, and to one of the next
-/// host of its kind.
-fn write_web(dir: &Path) {
+/// Hosts of two kinds, by turns, and what is on their pages. Each page links to the next of its host, to one of the next host, and to one of
+/// the next host of its kind.
+fn write_pages(dir: &Path, text: impl Fn(usize, usize) -> String) {
     for host in 0..2 * HOSTS {
         let folder = dir.join(format!("hosts/h{host}.test"));
         std::fs::create_dir_all(&folder).unwrap();
@@ -33,13 +33,26 @@ fn write_web(dir: &Path) {
             let links = [(host, next), ((host + 1) % (2 * HOSTS), next), ((host + 2) % (2 * HOSTS), page)]
                 .map(|(host, page)| format!("<a href='http://h{host}.test/{page}.html'>more</a>"));
             let body = format!(
-                "<!DOCTYPE html><html lang=en><title>Page {page}</title><p>{}</p>{}</html>",
-                text(host % 2 == 0, page),
+                "<!DOCTYPE html><title>Page {page}</title><p>{}</p>{}</html>",
+                text(host, page),
                 links.join(" ")
             );
             std::fs::write(folder.join(format!("{page}.html")), body).unwrap();
         }
     }
+}
+
+/// The number of a URL's host.
+fn host_of(url: &str) -> usize {
+    let digits = url["http://h".len()..].chars().take_while(char::is_ascii_digit);
+    digits.collect::<String>().parse().unwrap()
+}
+
+fn start(web: &LocalFolder, data: &Path) -> Peer {
+    let mut arguments = web.arguments().unwrap();
+    arguments.extend(["--host-delay", "10ms", "--ip-delay", "0s", "--allow-private"].map(String::from));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Peer::start(data, &arguments).unwrap()
 }
 
 fn learned(dir: &Path) -> String {
@@ -63,27 +76,19 @@ fn learned(dir: &Path) -> String {
 #[test]
 fn what_is_on_topic_is_fetched_first_and_explain_says_why() {
     let dir = tempfile::tempdir().unwrap();
-    write_web(dir.path());
+    write_pages(dir.path(), |host, page| text(host % 2 == 0, page));
     let model = learned(dir.path());
     let web = LocalFolder::start(dir.path()).unwrap();
     let data = dir.path().join("peer");
     std::fs::create_dir_all(&data).unwrap();
     std::fs::write(data.join("anthill.toml"), format!("[topic]\nmodel = {model:?}\n")).unwrap();
-    let mut arguments = web.arguments().unwrap();
-    arguments.extend(["--host-delay", "10ms", "--ip-delay", "0s", "--allow-private"].map(String::from));
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let peer = Peer::start(&data, &arguments).unwrap();
+    let peer = start(&web, &data);
     // All pages on topic can be reached, and half of all links lead elsewhere.
     let wanted = HOSTS * PAGES * 2 / 3;
     let most = wanted.to_string();
     peer.command(&["crawl", "http://h0.test/0.html", "--max-pages", &most, "--wait"]).unwrap();
     let requested = web.requested();
-    let is_on = |url: &&String| {
-        url.as_bytes()["http://h".len()..]
-            .split(|b| *b == b'.')
-            .next()
-            .is_some_and(|number| std::str::from_utf8(number).unwrap().parse::<usize>().unwrap() % 2 == 0)
-    };
+    let is_on = |url: &&String| host_of(url).is_multiple_of(2);
     let on = requested.iter().filter(is_on).count();
     assert!(on * 10 >= requested.len() * 7, "{on} of {} on topic: {requested:?}", requested.len());
 
@@ -93,6 +98,44 @@ fn what_is_on_topic_is_fetched_first_and_explain_says_why() {
     let off = requested.iter().find(|url| !is_on(url)).expect("the first page links to one");
     let told = peer.get(&format!("/api/v1/explain?url={off}")).unwrap();
     assert!(told["topic"]["relevance"].as_f64() < Some(0.3), "{told}");
+    assert!(peer.stop().unwrap().success());
+}
+
+/// A page in Spanish or English, different from the others.
+fn text_of(spanish: bool, number: usize) -> String {
+    let (words, text) = match spanish {
+        true => (["hormiga", "reina", "nido", "sendero"], "En esta página se cuenta lo que hace cada día la"),
+        false => (["colony", "queen", "nest", "trail"], "This page tells what is done on every day by the"),
+    };
+    (0..6).map(|n| format!("<p>{text} {} {}.</p>", words[(number + n) % 4], number * 7 + n)).collect()
+}
+
+#[test]
+fn pages_of_a_preferred_language_are_fetched_first_and_they_alone_are_indexed() {
+    let dir = tempfile::tempdir().unwrap();
+    let spanish = |host: usize| host.is_multiple_of(2);
+    write_pages(dir.path(), |host, page| text_of(spanish(host), page));
+    let web = LocalFolder::start(dir.path()).unwrap();
+    let data = dir.path().join("peer");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(data.join("anthill.toml"), "prefer = [\"es\"]\nindex_only = true\n").unwrap();
+    let peer = start(&web, &data);
+    let wanted = HOSTS * PAGES * 2 / 3;
+    peer.command(&["crawl", "http://h0.test/0.html", "--max-pages", &wanted.to_string(), "--wait"]).unwrap();
+    let requested = web.requested();
+    let on = requested.iter().filter(|url| spanish(host_of(url))).count();
+    assert!(on * 10 >= requested.len() * 7, "{on} of {} in Spanish: {requested:?}", requested.len());
+
+    peer.wait(PATIENCE, |status| status["idle"] == true && status["pages"]["indexed"] == on).unwrap();
+    let found = |words: &str| peer.get(&format!("/api/v1/search?q={words}")).unwrap()["total"].clone();
+    assert!(found("hormiga").as_u64() > Some(0), "{}", found("hormiga"));
+    assert_eq!(found("colony"), 0);
+    let explained = |url: &str| peer.get(&format!("/api/v1/explain?url={url}")).unwrap();
+    let told = explained("http://h0.test/0.html");
+    assert!(told["indexed"] == true && told["not_indexed"].is_null(), "{told}");
+    let off = requested.iter().find(|url| !spanish(host_of(url))).expect("the first page links to one");
+    let told = explained(off);
+    assert!(told["indexed"] == false && told["not_indexed"].as_str().is_some_and(|why| why.contains("(en)")), "{told}");
     assert!(peer.stop().unwrap().success());
 }
 

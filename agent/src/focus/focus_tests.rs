@@ -17,7 +17,7 @@ fn clues(relevance: u16) -> Clues {
 }
 
 fn focus(levels: u8) -> Focus {
-    Focus::new(&Settings { model: Arc::new(Model::unknowing()), levels })
+    Focus::new(&Settings { model: Some(Arc::new(Model::unknowing())), levels })
 }
 
 fn id(number: usize) -> UrlId {

@@ -4,6 +4,7 @@
 mod frontier;
 mod query;
 
+use crate::human::line;
 use anthill_node::floor::{Floor, floor};
 use anthill_node::settings::Settings;
 use anthill_web::{Folder, Log, Server, Source, Web, WebSettings, serve};
@@ -125,7 +126,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         runs.push(measure(&args, &seeds, &resolve)?);
     }
-    println!("{}", serde_json::to_string(&summary(&runs))?);
+    line(serde_json::to_string(&summary(&runs))?);
     Ok(ExitCode::SUCCESS)
 }
 

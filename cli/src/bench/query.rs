@@ -1,6 +1,7 @@
 //! `anthill bench query`: the latency of one index, in process, without HTTP and snippets.
 
 use super::percentile;
+use crate::human;
 use anthill_index::{Index, Query, SearchOptions, Settings};
 use anyhow::{Context, ensure};
 use std::path::PathBuf;
@@ -53,12 +54,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (rate, p50_ms, p99_ms) = rounds[rounds.len() / 2];
-    println!(
-        "{}",
-        serde_json::json!({
-            "documents": searcher.documents(), "queries": lines.len(), "rounds": args.rounds,
-            "per_s": rate, "p50_ms": p50_ms, "p99_ms": p99_ms,
-        })
-    );
+    human::line(serde_json::json!({
+        "documents": searcher.documents(), "queries": lines.len(), "rounds": args.rounds,
+        "per_s": rate, "p50_ms": p50_ms, "p99_ms": p99_ms,
+    }));
     Ok(ExitCode::SUCCESS)
 }

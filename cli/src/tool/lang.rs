@@ -29,6 +29,8 @@ struct Language {
     lang: Option<&'static str>,
     confidence: f64,
     langs: Vec<Share>,
+    /// Languages of which there is a paragraph of some length, of a text that seems mixed.
+    passages: Vec<&'static str>,
 }
 
 pub(super) fn run(args: Args, input: impl Read, out: &mut dyn Write) -> Result<ExitCode> {
@@ -41,5 +43,10 @@ pub(super) fn run(args: Args, input: impl Read, out: &mut dyn Write) -> Result<E
 
 fn language(text: &str) -> Language {
     let found = detect(text);
-    Language { lang: found.lang, confidence: thousandths(found.confidence), langs: shares(&found.langs) }
+    Language {
+        lang: found.lang,
+        confidence: thousandths(found.confidence),
+        langs: shares(&found.langs),
+        passages: found.passages,
+    }
 }

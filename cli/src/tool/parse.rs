@@ -57,6 +57,8 @@ struct Parsed {
     /// By content, else as the page declares.
     lang: Option<String>,
     langs: Vec<Share>,
+    /// Languages of which there is a paragraph of some length, of a page that seems mixed.
+    passages: Vec<&'static str>,
     text: String,
     headings: Vec<Heading>,
     links: Vec<Link>,
@@ -109,6 +111,7 @@ fn parsed(body: &[u8], page_url: &str, content_type: Option<&str>, select: Optio
         title: page.title,
         lang: page.lang.map(str::to_owned).or_else(|| page.declared_lang.clone()),
         langs: shares(&page.langs),
+        passages: page.passages,
         text: page.text,
         headings: page.headings.into_iter().map(|h| Heading { level: h.level, text: h.text }).collect(),
         links: page

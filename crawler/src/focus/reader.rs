@@ -1,8 +1,8 @@
-//! Reads pages and links with a topic model: how relevant a page is, and what a link says of its target.
+//! Reads pages and links for what crawls prefer: how relevant a page is, and what a link says of its target.
 
 use super::bayes::{Classifier, Model};
 use super::layers::Sketch;
-use super::predict::{Clues, Context, thousandths, words};
+use super::predict::{CERTAIN, Clues, Context, thousandths, words};
 use super::terms::Terms;
 use crate::frontier::rules::path_of;
 use percent_encoding::percent_decode_str;
@@ -12,22 +12,29 @@ pub fn text_of(title: &str, text: &str) -> String {
     [title, text].join("\n")
 }
 
-/// A model at work; each thread has its own.
+/// What an anchor says where there is no model to judge it.
+const NOTHING_SAID: u16 = CERTAIN / 2;
+
+/// A model at work; each thread has its own. Without a model every page is relevant whose language is right.
 pub struct Reader {
-    classifier: Classifier,
+    classifier: Option<Classifier>,
     /// Words of links are not reduced to their stems: URLs of a page of another language may be of any.
     terms: Terms,
 }
 
 impl Reader {
-    /// Puts a model to work.
-    pub fn new(model: Model) -> Reader {
-        Reader { classifier: Classifier::new(model), terms: Terms::default() }
+    /// Puts a model to work, if there is one.
+    pub fn new(model: Option<Model>) -> Reader {
+        Reader { classifier: model.map(Classifier::new), terms: Terms::default() }
     }
 
     /// How relevant a page of this text ([`text_of`]) is, in thousandths.
     pub fn relevance(&mut self, text: &str) -> u16 {
-        thousandths(self.classifier.judge(text).on())
+        self.judge(text).unwrap_or(CERTAIN)
+    }
+
+    fn judge(&mut self, text: &str) -> Option<u16> {
+        self.classifier.as_mut().map(|classifier| thousandths(classifier.judge(text).on()))
     }
 
     /// The words by which a page of this text is known again.
@@ -40,7 +47,7 @@ impl Reader {
         let path = percent_decode_str(path_of(url)).decode_utf8_lossy();
         Clues {
             from,
-            anchor: thousandths(self.classifier.judge(anchor).on()),
+            anchor: self.judge(anchor).unwrap_or(NOTHING_SAID),
             words: words(&mut self.terms, anchor, &path),
         }
     }
@@ -71,7 +78,7 @@ mod tests {
             texts: texts("the price of bread in the market and its bakers"),
         };
         let model = train(&[ants, other], None, 100).unwrap();
-        let mut reader = Reader::new(model);
+        let mut reader = Reader::new(Some(model));
         let about = |reader: &mut Reader, text: &str| reader.relevance(&text_of("", text));
         assert!(about(&mut reader, "an ant colony has a queen and workers") > UNKNOWN);
         assert!(about(&mut reader, "bakers take bread to market at a price") < UNKNOWN);
@@ -79,5 +86,13 @@ mod tests {
         let clues = reader.clues(page, "ant colony", "http://a.test/wiki/Fire%20ant?x=1");
         assert!(clues.from == page && clues.anchor > reader.clues(page, "bread", "http://a.test/").anchor);
         assert_eq!(clues.words, words(&mut Terms::default(), "ant colony", "/wiki/Fire ant?x=1"));
+    }
+
+    #[test]
+    fn without_a_model_every_text_is_relevant_and_anchors_say_nothing_but_their_words() {
+        let mut reader = Reader::new(None);
+        assert_eq!(reader.relevance("el mercado"), CERTAIN);
+        let clues = reader.clues(Context::default(), "español", "http://a.test/es/");
+        assert_eq!((clues.anchor, clues.words.len()), (NOTHING_SAID, 2));
     }
 }

@@ -77,3 +77,8 @@ pub(super) fn code(lang: Lang) -> &'static str {
         Lang::Cym => "cy",
     }
 }
+
+/// Whether this is the code of a language that can be told.
+pub fn is_known(text: &str) -> bool {
+    Lang::all().iter().any(|lang| code(*lang) == text)
+}

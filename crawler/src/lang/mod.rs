@@ -9,7 +9,9 @@ mod common;
 mod sample;
 
 use codes::code;
+pub use codes::is_known;
 use sample::{paragraphs, sample};
+use std::collections::BTreeSet;
 
 /// What [`detect`] found.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -21,6 +23,8 @@ pub struct Detection {
     /// Share of the text per language, the largest first; empty if there is no answer. One language is
     /// named with share 1 unless the text seemed mixed.
     pub langs: Vec<(&'static str, f32)>,
+    /// Languages of which there is surely a paragraph of some length, of a text that seemed mixed; in order.
+    pub passages: Vec<&'static str>,
 }
 
 /// Characters of the first sample: 98.8 % right on paragraphs of 250, and the cost grows with it.
@@ -48,6 +52,8 @@ const MAX_PARAGRAPHS: usize = 24;
 const FIRST_LOOK: usize = 4;
 /// Characters of each.
 const PARAGRAPH: usize = 200;
+/// Characters from which a paragraph is a passage in its language and no quotation.
+const PASSAGE: usize = 100;
 /// Share of the paragraphs' text that a language must have to be the page's.
 const MAJORITY: f32 = 0.5;
 /// Share under which a language is taken for an error or a quotation.
@@ -69,19 +75,19 @@ pub fn detect(text: &str) -> Detection {
         return single(sure);
     }
     let best = second.or(first);
-    let langs = shares(text);
+    let (langs, passages) = shares(text);
     let confidence = best.map_or(0.0, |(_, c)| c);
-    match langs.first() {
+    let (lang, confidence) = match langs.first() {
         Some(&(lang, share)) if share >= MAJORITY => {
-            Detection { lang: Some(lang), confidence: confidence.max(f64::from(share)).min(1.0), langs }
+            (Some(lang), confidence.max(f64::from(share)).min(1.0))
         }
-        Some(_) => Detection { lang: None, confidence, langs },
-        None => Detection { lang: None, confidence, langs },
-    }
+        _ => (None, confidence),
+    };
+    Detection { lang, confidence, langs, passages }
 }
 
 fn single((lang, confidence): (&'static str, f64)) -> Detection {
-    Detection { lang: Some(lang), confidence, langs: vec![(lang, 1.0)] }
+    Detection { lang: Some(lang), confidence, langs: vec![(lang, 1.0)], passages: Vec::new() }
 }
 
 /// The best guess for a piece of text, if it has letters enough.
@@ -103,9 +109,10 @@ fn guess(piece: &str) -> Option<(&'static str, f64)> {
     Some((code(info.lang()), info.confidence()))
 }
 
-/// Languages of the paragraphs by their share of the text, the largest first.
-fn shares(text: &str) -> Vec<(&'static str, f32)> {
+/// Languages of the paragraphs by their share of the text, the largest first; and those of which there is a passage.
+fn shares(text: &str) -> (Vec<(&'static str, f32)>, Vec<&'static str>) {
     let mut found: Vec<(&'static str, f32)> = Vec::new();
+    let mut passages = BTreeSet::new();
     let mut total = 0.0;
     let paragraphs: Vec<&str> = paragraphs(text, MAX_PARAGRAPHS).collect();
     for offset in 0..FIRST_LOOK {
@@ -113,11 +120,15 @@ fn shares(text: &str) -> Vec<(&'static str, f32)> {
         for paragraph in paragraphs.iter().skip(offset).step_by(FIRST_LOOK) {
             told += 1;
             let end = paragraph.char_indices().nth(PARAGRAPH).map_or(paragraph.len(), |(at, _)| at);
-            let Some((lang, _)) = guess(&paragraph[..end]).filter(|(_, c)| *c >= PARAGRAPH_SURE) else {
+            let Some((lang, confidence)) = guess(&paragraph[..end]).filter(|(_, c)| *c >= PARAGRAPH_SURE) else {
                 continue;
             };
             sure += 1;
-            let weight = paragraph.chars().count() as f32;
+            let length = paragraph.chars().count();
+            if confidence >= SURE && length >= PASSAGE {
+                passages.insert(lang);
+            }
+            let weight = length as f32;
             total += weight;
             match found.iter_mut().find(|(l, _)| *l == lang) {
                 Some((_, sum)) => *sum += weight,
@@ -125,13 +136,13 @@ fn shares(text: &str) -> Vec<(&'static str, f32)> {
             }
         }
         if offset == 0 && told > 2 && sure * 2 < told {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         }
     }
     found.iter_mut().for_each(|(_, weight)| *weight /= total);
     found.retain(|(_, share)| *share >= MIN_SHARE);
     found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
-    found
+    (found, passages.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -209,6 +220,18 @@ mod tests {
         langs.sort_unstable();
         assert_eq!(langs, ["en", "es"], "{found:?}");
         assert!(found.langs.iter().all(|l| (0.3..0.7).contains(&l.1)), "{found:?}");
+        assert_eq!(found.passages, ["en", "es"]);
+    }
+
+    #[test]
+    fn a_passage_of_another_language_is_found_however_small_its_share() {
+        let some = format!("{}{SPANISH}\n", format!("{GERMAN}\n{ENGLISH}\n").repeat(10));
+        let found = detect(&some);
+        assert!(found.passages.contains(&"es"), "{found:?}");
+        assert!(found.langs.iter().all(|l| l.0 != "es"), "its share is that of a quotation: {found:?}");
+        let short: String = SPANISH.chars().take(PASSAGE - 10).collect();
+        let found = detect(&format!("{}{short}\n", format!("{GERMAN}\n{ENGLISH}\n").repeat(10)));
+        assert!(!found.passages.contains(&"es"), "{found:?}");
     }
 
     proptest! {

@@ -87,6 +87,7 @@ pub fn parse(input: &Input<'_>, options: &Options) -> Page {
         let detection = lang::detect(&page.text);
         page.lang = detection.lang;
         page.langs = detection.langs;
+        page.passages = detection.passages;
     }
     page
 }

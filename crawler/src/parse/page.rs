@@ -59,6 +59,8 @@ pub struct Page {
     pub lang: Option<&'static str>,
     /// Languages of the text with their shares, the largest first; empty where there is no guess.
     pub langs: Vec<(&'static str, f32)>,
+    /// Languages of which there is a paragraph of some length, where the text seemed to be of several.
+    pub passages: Vec<&'static str>,
     /// Language the page declares: `<html lang>`, else `content-language`; its primary subtag, lower case.
     pub declared_lang: Option<String>,
     /// Near-duplicate fingerprint of the text (see [`crate::fingerprint`]); zero if it has no words.

@@ -3,6 +3,7 @@
 use super::swarm::named;
 use super::{Live, rfc3339, rfc3339_instant};
 use crate::api::{PeerError, types};
+use crate::worker::make::Received;
 use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Scope;
 use anthill_crawler::filter::Verdict;
@@ -10,6 +11,7 @@ use anthill_crawler::focus::predict::CERTAIN;
 use anthill_crawler::record::{Attempt, RobotsAnswer, UrlRecord, UrlState};
 use anthill_crawler::robots::Robots;
 use anthill_protocol::key::UrlId;
+use url::Url;
 
 /// Linking sites counted.
 const MAX_INLINKS: usize = 10_000;
@@ -159,6 +161,7 @@ impl Live {
         told.attempts = record.attempts().iter().map(attempt).collect();
         if let Some(document) = self.store.document(id)? {
             told.indexed = !document.noindex;
+            told.not_indexed = if document.noindex { Some(self.why_not_indexed(id, &record.url)?) } else { None };
             told.last = Some(types::LastFetch {
                 at: rfc3339(record.last_success_s).unwrap_or_default(),
                 changed_at: rfc3339(record.last_change_s),
@@ -174,6 +177,21 @@ impl Live {
             });
         }
         Ok(())
+    }
+
+    /// Why a page is not in the index: the page itself is looked at, for it may say so, or be of another language.
+    fn why_not_indexed(&self, id: &UrlId, url: &str) -> Result<String, PeerError> {
+        let stored = self.store.page(id)?.filter(|_| self.settings.index_only).zip(Url::parse(url).ok());
+        let Some((stored, parsed)) = stored else { return Ok("the page asks for it".to_owned()) };
+        let untold = stored.noarchive;
+        let (page, _, _) = self.workshop.parse(url, &parsed, &Received::from(stored));
+        let lang = page.lang.map(|lang| format!(" ({lang})")).unwrap_or_default();
+        let indexed = self.settings.prefer.join(", ");
+        Ok(match page.robots.noindex || !self.workshop.languages.keep_out(&page) {
+            true => "the page asks for it".to_owned(),
+            false if untold => format!("the page asks for it, or is in none of the languages that are indexed: {indexed}"),
+            false => format!("its language{lang} is none of those that are indexed: {indexed}"),
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use super::error::SettingsError;
 use super::tree::Settings;
 use crate::lists::subscriptions::{MAX_SUBSCRIPTIONS, Wanted};
 use anthill_agent::focus::MAX_TOPIC_LEVELS;
+use anthill_crawler::lang;
 use anthill_dht::{Multiaddr, PeerId};
 use anthill_protocol::member::{MAX_TOKENS, MIN_TOKENS};
 use std::time::Duration;
@@ -20,6 +21,8 @@ pub const MAX_SEEDS: usize = 10_000;
 pub const MAX_CONTACT: usize = 200;
 /// Longest name of a peer or swarm: they are shown in tables.
 pub const MAX_NAME: usize = 64;
+/// Languages that are preferred, at most.
+const MAX_PREFERRED: usize = 16;
 /// Shorter, and a peer that is well does not answer in time; longer, and nobody waits.
 const SEARCH_DEADLINE: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(30);
@@ -132,6 +135,7 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
     if s.topic.digest.as_ref().is_some_and(|digest| !is_digest(digest)) {
         return fail("topic.digest", "64 hexadecimal digits, as `anthill topic show` says".to_owned());
     }
+    check_languages(s, &fail)?;
     check_sizes(s, &fail)?;
     check_times(s, &fail)?;
     check_rules(s, &fail)
@@ -166,6 +170,23 @@ fn check_network(s: &Settings, fail: Fail<'_>) -> Result<(), SettingsError> {
 }
 
 type Fail<'a> = &'a dyn Fn(&str, String) -> Result<(), SettingsError>;
+
+fn check_languages(s: &Settings, fail: Fail<'_>) -> Result<(), SettingsError> {
+    if s.prefer.len() > MAX_PREFERRED {
+        return fail("prefer", format!("at most {MAX_PREFERRED} languages"));
+    }
+    if let Some(bad) = s.prefer.iter().find(|code| !lang::is_known(code)) {
+        let shown: String = bad.chars().take(20).collect();
+        return fail(
+            "prefer",
+            format!("`{shown}` is no language that can be told: codes are of two letters, as in es, of three where there are no two"),
+        );
+    }
+    match s.index_only && s.prefer.is_empty() {
+        true => fail("index_only", "name the languages with `prefer`".to_owned()),
+        false => Ok(()),
+    }
+}
 
 fn check_sizes(s: &Settings, fail: Fail<'_>) -> Result<(), SettingsError> {
     use super::units::format_size as show;

@@ -51,7 +51,7 @@ pub enum Bound {
 pub fn bound(path: &[String]) -> Option<Bound> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
-        ["swarm" | "replicas" | "moderators"]
+        ["swarm" | "replicas" | "moderators" | "prefer" | "index_only"]
         | ["canon", _]
         | ["index", "stemming"]
         | ["topic", "digest" | "levels"] => Some(Bound::Same),

@@ -3,7 +3,7 @@ use crate::settings::{Environment, NodeFlags, Settings, load};
 use proptest::prelude::*;
 
 const TEXT: &str =
-    "seeds = [\"http://a.test/\"]\nhost_delay = \"2s\"\nreplicas = 2\n\n[limits]\nper_host = 9\n";
+    "seeds = [\"http://a.test/\"]\nhost_delay = \"2s\"\nreplicas = 2\nprefer = [\"es\"]\n\n[limits]\nper_host = 9\n";
 
 fn identity(dir: &Path) -> Identity {
     Identity::load_or_create(&dir.join("peer.key")).expect("a key")
@@ -63,6 +63,7 @@ fn a_peer_keeps_to_the_profile_where_all_have_to_do_alike() {
         ("host_delay = \"1s\"", "at least"),
         ("replicas = 3", "all peers of the swarm have 2"),
         ("moderators = []", "`follow`"),
+        ("prefer = [\"en\"]", "all peers of the swarm have"),
     ] {
         let error = settings(dir.path(), own, &profile).expect_err(own).to_string();
         assert!(error.contains(says) && error.contains("anthill.toml line 1"), "{error}");

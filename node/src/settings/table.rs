@@ -124,6 +124,20 @@ pub const KEYS: &[Key] = &[
     ),
     key("scope", Kind::Scope, "\"any\"", "How far crawls spread from the seeds: site, host, prefix or any."),
     key(
+        "prefer",
+        Kind::Texts,
+        "[]",
+        "Languages (ISO 639-1 codes) of pages that are fetched first: links of pages in these come before others. A page counts\n\
+         that has a paragraph in one of them. The same at all peers of a swarm. As in: prefer = [\"es\"]",
+    ),
+    key(
+        "index_only",
+        Kind::Truth,
+        "false",
+        "Whether pages in these languages alone are indexed. Others are fetched and kept all the same, for their links lead to\n\
+         such pages. It holds for what is fetched from then on. The same at all peers.",
+    ),
+    key(
         "subscriptions",
         Kind::Texts,
         "[]",

@@ -140,6 +140,8 @@ fn what_will_not_do_is_refused_with_its_key_origin_and_remedy() {
         ("ANTHILL_FOLLOW", "me", "`me` is no PeerId"),
         ("ANTHILL_SWARM", "a b", "letters, digits"),
         ("ANTHILL_TOKENS", "7", "32 to 256, not 7"),
+        ("ANTHILL_PREFER", "spanish", "`spanish` is no language"),
+        ("ANTHILL_INDEX_ONLY", "true", "name the languages with `prefer`"),
         ("ANTHILL_NETWORK__REACHABLE", "maybe", "yes, no or auto"),
         ("ANTHILL_HOST_DELAY", "soon", "`soon` is no duration"),
         (

@@ -51,6 +51,10 @@ pub struct Settings {
     pub seeds: Vec<String>,
     /// How far crawls may spread from them.
     pub scope: Scope,
+    /// Languages of pages that are fetched first.
+    pub prefer: Vec<String>,
+    /// Whether these alone are indexed.
+    pub index_only: bool,
     /// Lists that are followed from the start: a URL, and after a space the publisher's PeerId.
     pub subscriptions: Vec<String>,
     /// Hosts that are connected to at a given address.

@@ -7,14 +7,16 @@ mod page;
 pub use page::first_record;
 
 use crate::driver::ToDriver;
+use crate::languages::Languages;
 use crate::metrics::Metrics;
 use crate::store::recent::RecentSet;
+use crate::store::value::StoredPage;
 use crate::store::write::MadePage;
+use anthill_agent::focus;
 use anthill_agent::io::{FoundLink, Input, Made, Permit, Task};
 use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch;
 use anthill_crawler::filter::Filters;
-use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::predict::Context;
 use anthill_crawler::focus::reader::Reader;
 use anthill_crawler::map::{Map, Set};
@@ -58,6 +60,13 @@ impl Received {
     }
 }
 
+impl From<StoredPage> for Received {
+    fn from(page: StoredPage) -> Received {
+        let StoredPage { status, headers, body, truncated, remote, .. } = page;
+        Received { status, headers, body, truncated, remote }
+    }
+}
+
 impl From<fetch::Response> for Received {
     fn from(response: fetch::Response) -> Received {
         let headers = response.headers.iter();
@@ -91,8 +100,10 @@ pub struct Workshop {
     pub filters: Filters,
     /// Rules for single hosts and sites.
     pub extractions: Map<String, Arc<Extraction>>,
-    /// What crawls are about, if they are about something.
-    pub topic: Option<Arc<Model>>,
+    /// What crawls prefer, if they prefer anything.
+    pub focus: Option<focus::Settings>,
+    /// Languages that they prefer.
+    pub languages: Languages,
     /// Product token that robots directives may be addressed to.
     pub agent: String,
     /// URLs admitted lately.
@@ -163,7 +174,8 @@ impl Workshop {
     /// When zstd cannot be set up, which is a matter of memory.
     pub fn tools(&self) -> std::io::Result<Tools> {
         let compressor = zstd::bulk::Compressor::new(LEVEL)?;
-        Ok(Tools { compressor, reader: self.topic.as_deref().cloned().map(Reader::new) })
+        let reader = self.focus.as_ref().map(|focus| Reader::new(focus.model.as_deref().cloned()));
+        Ok(Tools { compressor, reader })
     }
 
     /// Makes what can be made of a response.

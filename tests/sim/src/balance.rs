@@ -34,5 +34,5 @@ pub fn print(setup: Setup, name: &str) {
         "hashing_alone": all(&alone),
         "contracts": all(&contracts),
     });
-    println!("{result}");
+    say!("{result}");
 }

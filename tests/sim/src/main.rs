@@ -2,6 +2,14 @@
 //!
 //! Ends with 0 if everything held, 1 with the replaying command if not, 2 if the arguments make no sense.
 
+/// Like `println!`, but that a reader who has enough (`| head`) is no reason to panic.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stdout().lock(), $($words)*);
+    }};
+}
+
 mod balance;
 mod planted;
 mod pool;
@@ -140,7 +148,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     if args.faults {
         for kind in FaultKind::ALL {
-            println!("{kind}");
+            say!("{kind}");
         }
         return ExitCode::SUCCESS;
     }
@@ -155,7 +163,7 @@ fn main() -> ExitCode {
     let scenarios = all();
     if args.list {
         for scenario in &scenarios {
-            println!("{:<26} {}", scenario.name(), scenario.about());
+            say!("{:<26} {}", scenario.name(), scenario.about());
         }
         return ExitCode::SUCCESS;
     }
@@ -179,37 +187,37 @@ fn main() -> ExitCode {
 
 fn log(scenario: &dyn Runnable, args: &Args, most: usize) -> ExitCode {
     let (outcome, lines) = scenario.read(args.seed.unwrap_or(0), &args.options(), most);
-    lines.iter().for_each(|line| println!("{line}"));
+    lines.iter().for_each(|line| say!("{line}"));
     let digest: String = outcome.digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    println!("{} lines, digest {digest}", outcome.lines);
+    say!("{} lines, digest {digest}", outcome.lines);
     let Some(violation) = outcome.violation else { return ExitCode::SUCCESS };
-    println!("\n{violation}");
+    say!("\n{violation}");
     ExitCode::from(1)
 }
 
 fn run(scenario: &dyn Runnable, args: &Args) -> ExitCode {
     let options = args.options();
     let done = pool::run(scenario, &options, args.range(), args.limit(), args.cores);
-    println!("{}", done.summary(scenario.name()));
+    say!("{}", done.summary(scenario.name()));
     if args.metrics {
         match serde_json::to_string_pretty(&done.metrics) {
-            Ok(json) => println!("{json}"),
+            Ok(json) => say!("{json}"),
             Err(error) => eprintln!("anthill-sim: the metrics cannot be printed: {error}"),
         }
     } else {
-        println!("{}", done.metrics.table());
+        say!("{}", done.metrics.table());
         if !done.metrics.measures.is_empty() {
-            print!("\n{}", done.metrics.measures_table());
+            say!("\n{}", done.metrics.measures_table().trim_end());
         }
     }
     let Some(Outcome { seed, violation: Some(violation), .. }) = done.failed else {
         return ExitCode::SUCCESS;
     };
-    println!("\n{violation}");
+    say!("\n{violation}");
     if args.shrink
         && let Some(small) = scenario.shrink(seed, &options, SHRINKING)
     {
-        println!("\nmade smaller in {} runs:\n{}", small.tries, small.violation);
+        say!("\nmade smaller in {} runs:\n{}", small.tries, small.violation);
     }
     ExitCode::from(1)
 }

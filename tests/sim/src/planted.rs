@@ -18,7 +18,7 @@ pub fn table<'a>(
     cores: Option<usize>,
 ) -> ExitCode {
     let (mut count, mut missed) = (0, 0);
-    println!(
+    say!(
         "{:<33} {:<22} {:>6} {:>9} {:>16}",
         "planted bug", "found by", "seed", "seconds", "simulated hours"
     );
@@ -30,8 +30,8 @@ pub fn table<'a>(
         let (check, seed) =
             found.map_or(("not found".into(), "-".into()), |one| (one.check, one.seed.to_string()));
         let (seconds, hours) = (done.took.as_secs_f64(), done.metrics.simulated_us as f64 / 3.6e9);
-        println!("{:<33} {check:<22} {seed:>6} {seconds:>9.2} {hours:>16.2}", scenario.name());
+        say!("{:<33} {check:<22} {seed:>6} {seconds:>9.2} {hours:>16.2}", scenario.name());
     }
-    println!("{} of {count} found", count - missed);
+    say!("{} of {count} found", count - missed);
     if missed == 0 && count > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

@@ -161,6 +161,8 @@ pub struct Explanation {
     pub revisit_at: Option<String>,
     /// Whether it is in the index.
     pub indexed: bool,
+    /// Why not, if it was fetched.
+    pub not_indexed: Option<String>,
     /// Sites that link to it, as far as known.
     pub inlinks: u64,
     /// How near it is to the topic, where crawls have one.

@@ -14,17 +14,8 @@ use std::time::Instant;
 use url::Url;
 
 impl Workshop {
-    /// Parses a page and makes it ready to be written.
-    pub fn page(
-        &self,
-        id: UrlId,
-        text_url: &str,
-        url: &Url,
-        response: Received,
-        at_us: u64,
-        Tools { compressor, reader }: &mut Tools,
-    ) -> Product {
-        let begun = Instant::now();
+    /// Parses a page; with its host and site.
+    pub fn parse(&self, text_url: &str, url: &Url, response: &Received) -> (Page, String, String) {
         let robots_headers: Vec<String> = response.headers_named("x-robots-tag").map(str::to_owned).collect();
         let input = parse::Input {
             body: &response.body,
@@ -38,14 +29,29 @@ impl Workshop {
         let host = own.as_ref().map(|c| c.host().to_owned()).unwrap_or_default();
         let extraction = self.extractions.get(&host).or_else(|| self.extractions.get(&site)).cloned();
         let options = parse::Options { extraction, ..parse::Options::default() };
-        let mut page = parse::parse(&input, &options);
+        (parse::parse(&input, &options), host, site)
+    }
+
+    /// Makes a page ready to be written.
+    pub fn page(
+        &self,
+        id: UrlId,
+        text_url: &str,
+        url: &Url,
+        response: Received,
+        at_us: u64,
+        Tools { compressor, reader }: &mut Tools,
+    ) -> Product {
+        let begun = Instant::now();
+        let (mut page, host, site) = self.parse(text_url, url, &response);
         let expired = page.robots.unavailable_after.is_some_and(|t| t <= (at_us / 1_000_000) as i64);
-        let noindex = page.robots.noindex || expired;
+        let noindex = page.robots.noindex || expired || self.languages.keep_out(&page);
         let outlinks = u32::try_from(page.links.len()).unwrap_or(u32::MAX);
         let mut judged = None;
         if let Some(reader) = reader {
             let text = text_of(page.title.as_deref().unwrap_or_default(), &page.text);
-            judged = Some((reader.relevance(&text), reader.sketch(&text)));
+            let relevance = if self.languages.include(&page) { reader.relevance(&text) } else { 0 };
+            judged = Some((relevance, reader.sketch(&text)));
         }
         let (relevance, sketch) =
             judged.map_or_else(Default::default, |(relevance, sketch)| (Some(relevance), sketch));

@@ -1,7 +1,9 @@
 use super::*;
 use crate::metrics::Step;
+use crate::settings::Settings;
 use crate::store::value::{StoredPage, unpack};
 use anthill_crawler::filter::FilterSettings;
+use std::path::Path;
 
 fn workshop() -> Workshop {
     let metrics = Arc::new(Metrics::new());
@@ -9,7 +11,8 @@ fn workshop() -> Workshop {
         canon: Rules::default(),
         filters: Filters::new(FilterSettings { year: 2026, ..FilterSettings::default() }),
         extractions: Map::default(),
-        topic: None,
+        focus: None,
+        languages: Languages::default(),
         agent: "anthill".into(),
         recent_urls: Arc::new(RecentSet::new(4)),
         recent_links: Arc::new(RecentSet::new(4)),
@@ -19,7 +22,10 @@ fn workshop() -> Workshop {
 }
 
 fn made(body: &str) -> Product {
-    let workshop = workshop();
+    made_by(&workshop(), body)
+}
+
+fn made_by(workshop: &Workshop, body: &str) -> Product {
     let canon = workshop.canon.canonical("http://a.test/x/", None).unwrap();
     let received = Received {
         status: 200,
@@ -59,4 +65,25 @@ fn links_to_other_sites_count_for_their_targets_and_links_within_a_site_do_not()
     let page = made("<a href=y>own</a><a href=//b.test/>theirs</a><a href=//c.test/ rel=nofollow>no</a>");
     let inlinks = page.page.unwrap().inlinks;
     assert_eq!(inlinks.iter().map(|l| l.anchor.as_str()).collect::<Vec<_>>(), ["theirs"]);
+}
+
+#[test]
+fn pages_in_other_languages_are_not_relevant_and_not_indexed_and_their_links_are_followed_all_the_same() {
+    const SPANISH: &str = "La biblioteca lee todo el archivo en la memoria antes de empezar a buscar palabras, por lo que los archivos muy \
+        grandes deberían dividirse en partes más pequeñas.";
+    const ENGLISH: &str = "The library reads the whole file into memory before it begins to look for words, which is why very large files \
+        should be split into smaller parts.";
+    let settings = Settings { prefer: vec!["es".to_owned()], index_only: true, ..Settings::with_data(Path::new("/d")) };
+    let workshop = Workshop {
+        focus: Some(focus::Settings { model: None, levels: 4 }),
+        languages: Languages::of(&settings),
+        ..workshop()
+    };
+    for (text, relevance, noindex) in [(SPANISH, 1_000, false), (ENGLISH, 0, true)] {
+        let product = made_by(&workshop, &format!("<title>t</title><p>{text}</p><a href=y>más</a>"));
+        let Made::Page(facts) = product.made else { panic!("a page") };
+        assert_eq!((facts.relevance, facts.noindex), (Some(relevance), noindex), "{text}");
+        let clues = product.links[0].clues.as_ref().expect("it is preferred by what links say");
+        assert_eq!((clues.from.relevance, clues.words.len()), (relevance, 3));
+    }
 }
