@@ -88,6 +88,12 @@ impl Focus {
         (worse as u8).min(self.levels - 1)
     }
 
+    /// What a page of this level is worth at best, in thousandths; nothing where it has its level for another reason.
+    pub fn score(&self, level: u8) -> u16 {
+        let left = f32::from(self.levels.saturating_sub(level)) / f32::from(self.levels);
+        (self.best * left * f32::from(CERTAIN)).round().clamp(0.0, f32::from(CERTAIN)) as u16
+    }
+
     /// What a page of that host is expected to be worth, on topic or near to what is, in thousandths.
     pub fn expect(&self, host: &HostId, clues: &Clues) -> u16 {
         (self.predictor.predict(host, clues).clamp(0.0, 1.0) * f32::from(CERTAIN)).round() as u16

@@ -4,9 +4,10 @@ use crate::agent::Agent;
 use crate::focus::Focus;
 use crate::rights::Rights;
 use anthill_crawler::focus::predict::Clues;
-use anthill_protocol::key::HostId;
+use anthill_protocol::key::{HostId, Slot};
 use anthill_protocol::lesson::Lesson;
 use anthill_protocol::outlook::{Wanted, Worths};
+use std::collections::BTreeMap;
 
 impl<R: Rights> Agent<R> {
     /// What a page of a host with these clues is expected to be worth, in thousandths; none where crawls have no topic.
@@ -39,6 +40,13 @@ impl<R: Rights> Agent<R> {
             wanted.near = 0;
         }
         Some((wanted, focus.worths()))
+    }
+
+    /// Of each slot served here in which something waits, what the best of it is worth by its level, in thousandths; none where crawls have no topic.
+    pub fn scores(&self) -> Option<BTreeMap<Slot, u16>> {
+        let focus = self.focus.as_ref()?;
+        let levels = self.frontier.best_levels();
+        Some(levels.into_iter().map(|(slot, level)| (slot, focus.score(level))).collect())
     }
 
     /// Whether crawls have a topic.

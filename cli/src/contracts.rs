@@ -3,6 +3,8 @@
 use crate::ask::Asking;
 use crate::failure::Failure;
 use crate::human::Page;
+#[cfg(test)]
+use anthill_node::api::types::TopicAbility;
 use anthill_node::api::types::{Negotiation, NegotiationEvent, Negotiations};
 use std::process::ExitCode;
 
@@ -24,6 +26,12 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 fn write(page: &mut Page, all: &Negotiations) {
     if !all.enabled {
         return page.line("This peer makes no contracts: set `contracts.enabled = true` for that.");
+    }
+    if let Some(able) = &all.ability {
+        page.field(
+            "ability",
+            format!("{:.2} (links {:.2}, concepts {:.2})", able.whole, able.links, able.concepts),
+        );
     }
     page.field("given, going on", all.given);
     page.field("taken, going on", all.taken);
@@ -69,6 +77,9 @@ fn sentence(event: &NegotiationEvent) -> String {
     let why = event.why.as_deref().unwrap_or("");
     let (slots, pages) = (plural(event.slots, "slot"), plural(event.pages, "page"));
     let able = || {
+        if let Some(ability) = event.ability {
+            return format!("ability {ability:.2}, its best {:.2}", event.best.unwrap_or(0.0));
+        }
         let (ability, speed) = (event.ability_s.unwrap_or(0.0), event.pages_per_s.unwrap_or(0.0));
         format!("busy for {ability:.1} s, {speed:.1} pages a second")
     };
@@ -83,7 +94,7 @@ fn sentence(event: &NegotiationEvent) -> String {
             format!("{who} bids: {}{standing}", able())
         }
         "refused" => format!("{who} does not bid: {why}"),
-        "won" => format!("{who} wins {slots} with {pages}, because it is done with them sooner"),
+        "won" => format!("{who} wins {slots} with {pages}"),
         "passed" => format!("{who} gets nothing"),
         "agreed" => format!("{who} agrees"),
         "moved" => format!("slot {} is held by {who}", event.slot.unwrap_or(0)),
@@ -116,17 +127,19 @@ mod tests {
             pages_per_s: Some(2.5),
             ..event("called")
         };
+        let bid = NegotiationEvent { ability: Some(0.125), best: Some(0.5), ..event("bid") };
         let moved = NegotiationEvent { slot: Some(7), ..event("moved") };
         let failed = NegotiationEvent { why: Some("time".into()), ..event("failed") };
         let all = Negotiations {
             enabled: true,
+            ability: Some(TopicAbility { whole: 0.4, links: 0.5, concepts: 0.3 }),
             given: 1,
             taken: 0,
             negotiations: vec![Negotiation {
                 id: "2a".into(),
                 manager: "12D3KooWabcdef".into(),
                 ended: false,
-                events: vec![called, moved.clone(), moved.clone(), moved, failed],
+                events: vec![called, bid, moved.clone(), moved.clone(), moved, failed],
             }],
         };
         let mut page = Page::plain();
@@ -135,6 +148,8 @@ mod tests {
         assert!(text.contains("Call 2a of abcdef, goes on"), "{text}");
         let offer = "abcdef (busy for 80.0 s, 2.5 pages a second) offers 1 slot with 70 pages to uvwxyz";
         assert!(text.contains(&format!("14:00:01.25Z  {offer}")), "{text}");
+        assert!(text.contains("abcdef bids: ability 0.12, its best 0.50"), "{text}");
+        assert!(text.contains("0.40 (links 0.50, concepts 0.30)"), "{text}");
         assert!(text.contains("slot 7 is held by abcdef, and 2 more"), "{text}");
         assert!(text.contains("the contract with abcdef ends: time"), "{text}");
     }

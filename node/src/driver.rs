@@ -6,6 +6,7 @@ mod swarm;
 
 pub use swarm::Mind;
 
+use crate::assistant::Assistant;
 use crate::clock::Clock;
 use crate::shared::Shared;
 use crate::store::Store;
@@ -131,6 +132,8 @@ pub struct Wiring {
     pub store: Arc<Store>,
     /// What everybody may look at.
     pub shared: Arc<Shared>,
+    /// Who finds out how able this peer is, if anybody does.
+    pub assistant: Option<Assistant>,
 }
 
 /// The pace after a turn with so many messages.
@@ -155,6 +158,7 @@ pub struct Driver {
     fetcher: tokio::sync::mpsc::UnboundedSender<ToFetcher>,
     store: Arc<Store>,
     shared: Arc<Shared>,
+    assistant: Option<Assistant>,
     /// Pages made, waiting for their commit.
     made: Map<PermitId, Box<MadePage>>,
     /// Who pauses, and why.
@@ -190,8 +194,20 @@ pub struct Driver {
 impl Driver {
     /// A driver that has done nothing yet.
     pub fn new(wiring: Wiring) -> Driver {
-        let Wiring { mind, network, planner, clock, urgent, inbox, to_self, writer, fetcher, store, shared } =
-            wiring;
+        let Wiring {
+            mind,
+            network,
+            planner,
+            clock,
+            urgent,
+            inbox,
+            to_self,
+            writer,
+            fetcher,
+            store,
+            shared,
+            assistant,
+        } = wiring;
         Driver {
             mind,
             network,
@@ -204,6 +220,7 @@ impl Driver {
             fetcher,
             store,
             shared,
+            assistant,
             made: Map::default(),
             pauses: BTreeMap::new(),
             requests: 0,

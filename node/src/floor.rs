@@ -89,6 +89,7 @@ fn workshop(settings: &Settings, writer: &Writer) -> anyhow::Result<Workshop> {
         extractions: setup::extractions(settings)?,
         focus: None,
         languages: Languages::of(settings),
+        assistant: None,
         agent: setup::AGENT.to_owned(),
         recent_urls: writer.recent_urls(),
         recent_links: writer.recent_links(),

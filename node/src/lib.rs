@@ -5,6 +5,7 @@
 //! [`search`] answers a query with what all peers hold.
 
 pub mod api;
+mod assistant;
 mod background;
 pub mod bench_frontier;
 pub mod clock;

@@ -1,6 +1,7 @@
 //! A peer's life: everything is opened and started in order, runs, and is ended in the opposite order.
 
 use crate::api::{self, Auth, token::Token};
+use crate::assistant::{Assistant, AssistantThread, Brief};
 use crate::background::{self, stand_back};
 use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
@@ -24,6 +25,7 @@ use crate::worker::index::{IndexThread, Standings, ToIndexer, UNFINISHED};
 use crate::worker::make::{MakeThread, Workshop};
 use crate::worker::pass::{INDEX_QUEUE, ToIndex};
 use crate::worker::write::WriteThread;
+use anthill_agent::focus;
 use anthill_agent::io::Input;
 use anthill_crawler::fetch::Fetcher;
 use anthill_crawler::record::CrawlRecord;
@@ -130,12 +132,17 @@ async fn start(
     };
     let mind = crate::swarm::mind(&settings, &store, &writer, signer.clone(), outset)?;
     let unsynced = Unsynced::new(writer.heads());
+    let assistant = brief(&settings, topic.as_ref()).map(|brief| {
+        let (way, inbox) = Assistant::new();
+        (way, inbox, brief)
+    });
     let workshop = Arc::new(Workshop {
         canon: setup::canon(&settings),
         filters: setup::filters(&settings, year(&clock)),
         extractions: setup::extractions(&settings)?,
         focus: topic,
         languages: Languages::of(&settings),
+        assistant: assistant.as_ref().map(|(way, _, _)| way.clone()),
         agent: setup::AGENT.to_owned(),
         recent_urls: writer.recent_urls(),
         recent_links: writer.recent_links(),
@@ -192,8 +199,17 @@ async fn start(
         fetcher: fetcher_in,
         store: Arc::clone(&store),
         shared: Arc::clone(&shared),
+        assistant: assistant.as_ref().map(|(way, _, _)| way.clone()),
     });
     let _ = driver_in.send(ToDriver::Input(stored_state(&store)?));
+    if let Some((way, inbox, brief)) = assistant {
+        let (driver, shared) = (driver_in.clone(), Arc::clone(&shared));
+        let thread = AssistantThread { inbox, way, driver, shared, brief };
+        spawn("assistant", move || {
+            stand_back(background::INDEXING);
+            thread.run();
+        })?;
+    }
 
     let write_thread = WriteThread {
         store: Arc::clone(&store),
@@ -302,6 +318,12 @@ async fn start(
         std::process::exit(0);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is needed to find out how able this peer is, if that is to drive contracts.
+fn brief(settings: &Settings, topic: Option<&focus::Settings>) -> Option<Brief> {
+    let model = topic.and_then(|topic| topic.model.clone()).filter(|_| settings.contracts.enabled);
+    model.map(|model| Brief::of(settings, model))
 }
 
 /// A thread without which a peer is none: when it breaks off the process ends at once, as if killed, and another may go on. Otherwise it

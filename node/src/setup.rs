@@ -7,11 +7,12 @@ use anthill_crawler::canon::{self, Rules};
 use anthill_crawler::exclusion::Pattern;
 use anthill_crawler::fetch::{self, FetchConfig, Resolver, ResolverConfig};
 use anthill_crawler::filter::{FilterSettings, Filters};
+use anthill_crawler::focus::predict::thousandths;
 use anthill_crawler::frontier::revisit;
 use anthill_crawler::map::Map;
 use anthill_crawler::parse::{Extraction, ExtractionSettings};
 use anthill_dht::{Multiaddr, PeerId, SharedKey};
-use anthill_protocol::contract_net::Water;
+use anthill_protocol::contract_net::{Water, able};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::placement::Key;
 use anthill_protocol::{claim, contract_net, exclusion, links, registry, replica, steward, view};
@@ -191,6 +192,11 @@ fn contracts(settings: &Settings) -> contract_net::Config {
         candidates: told.candidates,
         patience: told.patience,
         limit: told.limit,
+        able: able::Terms {
+            threshold: thousandths(told.ability),
+            interval: told.ability_interval,
+            ..usual.able
+        },
         ..usual
     }
 }

@@ -3,6 +3,7 @@
 use crate::store::CrawlCounts;
 use crate::store::value::Totals;
 use anthill_crawler::exclusion::Exclusions;
+use anthill_crawler::focus::ability::Ability;
 use anthill_crawler::map::Map;
 use anthill_crawler::record::CrawlId;
 use anthill_protocol::key::Slot;
@@ -51,6 +52,7 @@ pub struct Shared {
     /// Documents here, by slot; of those that have any.
     documents: Mutex<BTreeMap<Slot, u32>>,
     view: Mutex<Option<Arc<View>>>,
+    ability: Mutex<Option<Ability>>,
     exclusions: Mutex<Arc<Exclusions>>,
 }
 
@@ -139,6 +141,16 @@ impl Shared {
     /// Replaces it.
     pub fn set_view(&self, view: Arc<View>) {
         *lock(&self.view) = Some(view);
+    }
+
+    /// How able this peer is, as found out last, if crawls have a topic and it makes contracts.
+    pub fn ability(&self) -> Option<Ability> {
+        *lock(&self.ability)
+    }
+
+    /// Replaces it.
+    pub fn set_ability(&self, ability: Ability) {
+        *lock(&self.ability) = Some(ability);
     }
 
     /// What must be left alone.

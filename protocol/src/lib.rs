@@ -15,6 +15,7 @@ pub mod claim;
 pub mod contract_net;
 pub mod epidemic;
 pub mod exclusion;
+pub mod frequency;
 pub mod key;
 pub mod lesson;
 pub mod links;

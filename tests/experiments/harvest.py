@@ -2,7 +2,8 @@
 """harvest.py [PEERS...]: of the first pages that a crawl about a topic fetches, how many are on topic: with 1 to 6 levels, and breadth-first. WIKI is
 a folder of the Wikispeedia articles as a web (hosts/HOST/PATH and manifest.tsv with the categories of each URL). Models learn from 30 pages of the topic
 and 60 others, which do not count as harvest; beside what peers fetch are drawn what best-first (by how relevant the linking page is) and an oracle
-would fetch on the same graph, one page after the other. DRAWS, TOPICS and LEVELS (0: breadth-first) say how much of it is done."""
+would fetch on the same graph, one page after the other. DRAWS, TOPICS and LEVELS (0: breadth-first) say how much of it is done; with ABILITY=W swarms make contracts by ability
+from that threshold on."""
 from topics import *
 
 counts = [int(word) for word in sys.argv[1:]] or [1]
@@ -10,13 +11,10 @@ room, wiki = folder(), os.environ.get("WIKI") or sys.exit("WIKI must be set: see
 AT = (250, 500, 1000)
 TOPICS = {"Biology": "subject.Science.Biology", "Music": "subject.Music"}
 DRAWS = range(int(os.environ.get("DRAWS", 3)))
+THRESHOLD = float(os.environ["ABILITY"]) if os.environ.get("ABILITY") else None
 LEVELS = [int(n) for n in os.environ.get("LEVELS", "0 1 2 3 4 5 6").split()]
 
-of = {}  # categories of each page
-for line in open(os.path.join(wiki, "manifest.tsv"), encoding="utf-8"):
-    page, categories = line.rstrip("\n").split("\t")
-    of[canonical(page)] = categories
-del of["url"]
+of = categories(wiki)
 collection = Collection(wiki, of, "http://countries.test/wiki/United_States.html")
 
 web = Web(room, "wiki", ["folder", wiki])
@@ -32,7 +30,8 @@ for name in os.environ.get("TOPICS", " ".join(TOPICS)).split():
             say(results[-1])
         for count in counts:
             for levels in LEVELS:
-                order, seen = collection.crawled(room, web, model, levels, count, AT[-1])
+                threshold = THRESHOLD if levels and count > 1 else None
+                order, seen = collection.crawled(room, web, model, levels, count, AT[-1], threshold)
                 results.append({"topic": name, "draw": draw, **seen, "harvest": harvest(order, topic, learned, AT)})
                 say(results[-1])
 

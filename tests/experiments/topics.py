@@ -6,6 +6,15 @@ from common import *
 FAST = ["--host-delay", os.environ.get("DELAY", "10ms"), "--ip-delay", "0s", "--allow-private"]
 ANTHILL = os.path.join(BIN, "anthill")
 PATIENCE = 900
+# How often peers find out how able they are, where there are contracts.
+INTERVAL = os.environ.get("INTERVAL", "5s")
+
+
+def categories(wiki):
+    """Those of each page of a folder of Wikispeedia's articles."""
+    with open(os.path.join(wiki, "manifest.tsv"), encoding="utf-8") as lines:
+        rows = (line.rstrip("\n").split("\t") for line in list(lines)[1:])
+        return {canonical(page): all for page, all in rows}
 
 
 class Collection:
@@ -62,11 +71,15 @@ class Collection:
                     heapq.heappush(heap, (-worth(page, to), len(found), to))
         return order
 
-    def crawled(self, room, web, model, levels, count, most):
-        """A swarm's crawl of so many pages, breadth-first if there are no levels."""
+    def crawled(self, room, web, model, levels, count, most, threshold=None):
+        """A swarm's crawl of so many pages, breadth-first if there are no levels; with contracts by ability from `threshold` on, if it is given."""
         settings = f'[topic]\nmodel = "{model}"\nlevels = {levels}\n' if levels else ""
-        order, seen = crawled(room, web, [self.seed], settings, count, most)
-        return order, {"how": f"{levels} levels" if levels else "breadth-first", **seen}
+        how, contracts, look = f"{levels} levels" if levels else "breadth-first", {}, lambda swarm: None
+        if threshold is not None:
+            settings += f"[contracts]\nenabled = true\nability = {threshold}\nability_interval = \"{INTERVAL}\"\n"
+            how, look = f"{how}, contracts from {threshold}", lambda swarm: contracts.update(by_ability(swarm))
+        order, seen = crawled(room, web, [self.seed], settings, count, most, look)
+        return order, {"how": how, **seen, **({"contracts": contracts} if contracts else {})}
 
 
 def crawled(room, web, seeds, settings, count, most, look=lambda swarm: None):
@@ -89,6 +102,18 @@ def crawled(room, web, seeds, settings, count, most, look=lambda swarm: None):
     entries = web.requests()[since:]
     order = [canonical(url(entry)) for entry in entries if entry["path"] != "/robots.txt" and entry["status"] == 200]
     return order, {"peers": count, "seconds": round(took, 1), "by_peer": by_peer, "again": len(order) - len(set(order))}
+
+
+def by_ability(swarm):
+    """What became of the contracts of a swarm, by those that gave; and how able its peers are at the end."""
+    count, able = collections.Counter(), []
+    for peer in swarm.living():
+        own, told = peer.get("status")["peer_id"], peer.get("contracts")
+        able.append(told["ability"] and round(told["ability"]["whole"], 3))
+        for one in told["negotiations"]:
+            if one["manager"] == own and any(event["ability"] is not None for event in one["events"]):
+                count.update({event["what"] for event in one["events"]})
+    return {what: count[what] for what in ("called", "won", "done", "failed", "in_vain")} | {"ability": able}
 
 
 def harvest(order, topic, learned, at):

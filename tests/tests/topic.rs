@@ -135,7 +135,10 @@ fn pages_of_a_preferred_language_are_fetched_first_and_they_alone_are_indexed() 
     assert!(told["indexed"] == true && told["not_indexed"].is_null(), "{told}");
     let off = requested.iter().find(|url| !spanish(host_of(url))).expect("the first page links to one");
     let told = explained(off);
-    assert!(told["indexed"] == false && told["not_indexed"].as_str().is_some_and(|why| why.contains("(en)")), "{told}");
+    assert!(
+        told["indexed"] == false && told["not_indexed"].as_str().is_some_and(|why| why.contains("(en)")),
+        "{told}"
+    );
     assert!(peer.stop().unwrap().success());
 }
 

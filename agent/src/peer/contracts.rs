@@ -4,7 +4,7 @@ use super::io::Effect;
 use super::{Message, Peer};
 use anthill_crawler::time::Instant;
 use anthill_protocol::claim;
-use anthill_protocol::contract_net::{self, Astray, Config, Held, Input, Load, Lot, Report, load};
+use anthill_protocol::contract_net::{self, Able, Astray, Config, Held, Input, Load, Lot, Report, load};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::replica;
@@ -27,6 +27,8 @@ pub(super) struct Contracts {
     away: BTreeSet<Slot>,
     /// Its disk has no room for what others send.
     pub full: bool,
+    /// How able this peer is, in thousandths, where crawls have a topic.
+    pub ability: u16,
 }
 
 impl Contracts {
@@ -38,6 +40,7 @@ impl Contracts {
             pace: Pace { under_way: 0, sum_us: 0, done: 0, at: now },
             away: BTreeSet::new(),
             full: false,
+            ability: 0,
         }
     }
 
@@ -124,8 +127,13 @@ impl<K: Keys + Clone> Peer<K> {
         let load = Load { pages: waiting.values().sum(), speed };
         let stands = self.crawl.paused().is_some() || self.contracts.full;
         let room = if stands { 0 } else { load.pages_in(load::HORIZON).saturating_sub(load.pages) };
-        let lots = waiting.into_iter().filter_map(|(slot, pages)| self.lot(slot, pages)).collect();
-        Report { load, room, lots, strayed: self.strayed() }
+        let scores = self.crawl.scores();
+        let score = |slot: &Slot| scores.as_ref().and_then(|scores| scores.get(slot)).copied().unwrap_or(0);
+        let best = waiting.keys().map(score).max().unwrap_or(0);
+        let able = scores.is_some().then_some(Able { ability: self.contracts.ability, best });
+        let lot = |(slot, pages)| Some(Held { score: score(&slot), ..self.lot(slot, pages)? });
+        let lots = waiting.into_iter().filter_map(lot).collect();
+        Report { load, able, room, lots, strayed: self.strayed() }
     }
 
     /// Whether a slot is placed with this peer, and not held by it.
@@ -173,7 +181,7 @@ impl<K: Keys + Clone> Peer<K> {
         let (mint, _) = claims.claim(slot)?;
         let keepers = mint.claim.set.iter().copied().filter(|peer| *peer != self.own).collect();
         let lot = Lot { slot, pages: u32::try_from(pages).unwrap_or(u32::MAX) };
-        Some(Held { lot, keepers, not_to: None })
+        Some(Held { lot, score: 0, keepers, not_to: None })
     }
 
     pub(super) fn tell_contracts(&mut self, input: Input) {

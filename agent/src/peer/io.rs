@@ -16,7 +16,7 @@ use anthill_protocol::member::{Address, MemberRecord};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId};
 use anthill_protocol::signed::Signed;
-use anthill_protocol::{claim, contract_net, exclusion, registry, view};
+use anthill_protocol::{claim, contract_net, exclusion, frequency, registry, view};
 use std::collections::BTreeSet;
 
 /// Names a write of records.
@@ -104,6 +104,10 @@ pub enum Input {
     /// Words of others about exclusions that came another way than from peers, as on a published list. Those that are not what
     /// their issuers signed are left out.
     Words(Vec<Signed<exclusion::Exclusion>>),
+    /// A part of what was counted of words on this peer's pages, for another to hear.
+    Counted(frequency::Message),
+    /// How able this peer is, in thousandths, where crawls have a topic.
+    Ability(u16),
     /// Something for the crawl.
     Crawl(crawl::Input),
 }
@@ -176,6 +180,8 @@ pub enum Effect {
     MemberFull(Slot, PeerKey),
     /// Another process speaks with this peer's key: this one takes part no more.
     Twin,
+    /// What another counted of words on its pages.
+    Counted(PeerKey, frequency::Message),
     /// Goodbye was said: nothing more will come.
     Left,
     /// A peer did what no honest one does, and what.

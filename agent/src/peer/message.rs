@@ -2,7 +2,7 @@
 
 use anthill_protocol::wire::{Versioned, WireError, encode_into};
 use anthill_protocol::{
-    claim, contract_net, exclusion, lesson, links, outlook, registry, replica, steward, view,
+    claim, contract_net, exclusion, frequency, lesson, links, outlook, registry, replica, steward, view,
 };
 
 /// A message of one of the protocols.
@@ -28,6 +28,8 @@ pub enum Message {
     Lesson(lesson::Message),
     /// What peers have to fetch.
     Outlook(outlook::Message),
+    /// In how many pages words stand.
+    Frequency(frequency::Message),
 }
 
 /// Why bytes are no message.
@@ -66,6 +68,7 @@ impl Message {
             Message::Contract(message) => put(8, message, SMALL),
             Message::Lesson(message) => put(9, message, SMALL),
             Message::Outlook(message) => put(10, message, SMALL),
+            Message::Frequency(message) => put(11, message, frequency::MAX_MESSAGE),
         }
     }
 
@@ -86,6 +89,7 @@ impl Message {
             8 => Message::Contract(contract_net::Message::decode(rest)?),
             9 => Message::Lesson(lesson::Message::decode(rest)?),
             10 => Message::Outlook(outlook::Message::decode(rest)?),
+            11 => Message::Frequency(frequency::Message::decode(rest)?),
             other => return Err(MessageError::Protocol(other)),
         })
     }
@@ -103,6 +107,7 @@ impl Message {
             Message::Contract(_) => "contract",
             Message::Lesson(_) => "lesson",
             Message::Outlook(_) => "outlook",
+            Message::Frequency(_) => "frequency",
         }
     }
 }
@@ -112,9 +117,17 @@ mod tests {
     use super::*;
     use anthill_protocol::key::Slot;
 
-    fn one_of_each() -> [(Message, &'static [u8]); 10] {
+    /// No page was counted, and the first part of the table is told.
+    const FREQUENCY: [u8; 7 + frequency::PART] = {
+        let mut bytes = [0; 7 + frequency::PART];
+        (bytes[0], bytes[1], bytes[4], bytes[6]) = (11, 1, 251, 2);
+        bytes
+    };
+
+    fn one_of_each() -> [(Message, &'static [u8]); 11] {
         let slot = Slot::new(7).expect("a slot");
         let answers = links::Message::Answers { session: 7, answers: Vec::new() };
+        let frequencies = frequency::Message { pages: 0, part: 0, counts: vec![0; frequency::PART] };
         let copies = replica::Message(vec![replica::Part::Where { slot, counter: 9 }]);
         [
             (Message::View(view::Message::WantElectors), &[1, 4, 9]),
@@ -127,6 +140,7 @@ mod tests {
             (Message::Contract(contract_net::Message::Agree { id: contract_net::CallId(7) }), &[8, 1, 5, 7]),
             (Message::Lesson(lesson::Message(Vec::new())), &[9, 1, 0]),
             (Message::Outlook(outlook::Message(Vec::new())), &[10, 1, 0]),
+            (Message::Frequency(frequencies), &FREQUENCY),
         ]
     }
 
@@ -139,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_a_newer_program_says_is_refused() {
-        for bytes in [&[11, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
+        for bytes in [&[12, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
             let error = Message::decode(bytes).expect_err("no protocol of this program");
             assert_eq!(error, MessageError::Protocol(bytes[0]));
             assert!(error.to_string().contains("use a newer anthill"), "{error}");

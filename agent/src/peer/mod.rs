@@ -315,6 +315,8 @@ impl<K: Keys + Clone> Peer<K> {
             Input::Include(key) => self.include(key),
             Input::Follow(issuers) => self.follow(issuers),
             Input::Words(words) => self.hear(words),
+            Input::Counted(part) => self.tell_counted(part),
+            Input::Ability(ability) => self.contracts.ability = ability.min(contract_net::able::WHOLE),
             Input::Crawl(input) => {
                 let starts = matches!(input, crate::io::Input::Start { .. });
                 self.tell_crawl(input);

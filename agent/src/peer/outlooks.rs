@@ -4,6 +4,7 @@ use super::io::Effect;
 use super::{Message, Peer};
 use crate::io as crawl;
 use anthill_crawler::frontier::Others;
+use anthill_protocol::frequency::{self, PARTS};
 use anthill_protocol::outlook::{self, Table, Worths};
 use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::time::Instant;
@@ -20,11 +21,13 @@ pub(super) struct Outlooks {
     due: Option<Instant>,
     /// The others were told that there is nothing to fetch here.
     quiet: bool,
+    /// Parts of the table of words that were told.
+    parts: usize,
 }
 
 impl Outlooks {
     pub fn new(own: PeerKey, rng: ChaCha8Rng) -> Outlooks {
-        Outlooks { table: Table::new(own, rng), due: None, quiet: true }
+        Outlooks { table: Table::new(own, rng), due: None, quiet: true, parts: 0 }
     }
 
     pub fn deadline(&self) -> Option<Instant> {
@@ -56,12 +59,33 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.outlooks.due = Some(self.now + EACH);
         self.outlooks.quiet = wanted.near == 0;
-        let live = self.seen.members().map(|(peer, _)| *peer);
-        let live = live.filter(|peer| *peer != self.own && self.seen.is_live(peer)).collect();
+        let live = self.others_live();
         for (to, message) in self.outlooks.table.tell(self.now, (wanted, worths), live) {
             self.outbox.push(Effect::Send(to, Message::Outlook(message)));
         }
         self.tell_crawl(crawl::Input::Others(others, of_others));
+    }
+
+    fn others_live(&self) -> Vec<PeerKey> {
+        let live = self.seen.members().map(|(peer, _)| *peer);
+        live.filter(|peer| *peer != self.own && self.seen.is_live(peer)).collect()
+    }
+
+    /// Tells one of the others a part of what was counted here; the next part of the table goes to the same, then the whole of it to the next.
+    pub(super) fn tell_counted(&mut self, part: frequency::Message) {
+        let live = self.others_live();
+        let turn = self.outlooks.parts / usize::from(PARTS);
+        self.outlooks.parts = self.outlooks.parts.wrapping_add(1);
+        if self.crawl.has_topic() && !live.is_empty() {
+            self.outbox.push(Effect::Send(live[turn % live.len()], Message::Frequency(part)));
+        }
+    }
+
+    /// Another tells what it counted.
+    pub(super) fn hear_counted(&mut self, from: PeerKey, part: frequency::Message) {
+        if self.crawl.has_topic() {
+            self.outbox.push(Effect::Counted(from, part));
+        }
     }
 
     /// What is known of those that live, together.

@@ -60,6 +60,7 @@ impl<K: Keys + Clone> Peer<K> {
             Message::Contract(message) => self.tell_contracts(contract_net::Input::Received(peer, message)),
             Message::Lesson(lesson::Message(lessons)) => self.learned(&lessons),
             Message::Outlook(message) => self.hear_outlooks(message),
+            Message::Frequency(part) => self.hear_counted(peer, part),
         }
     }
 

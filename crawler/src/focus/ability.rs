@@ -4,6 +4,7 @@
 //! concepts of its pages and of the topic are. Both look at what came lately. A peer that is able calls others: it knows
 //! better links than it can follow.
 
+use super::bayes::Model;
 use super::concepts::{KEYWORDS, concepts};
 use super::lattice::similarity;
 use anthill_protocol::map::Map;
@@ -62,6 +63,16 @@ impl Record {
         words.sort_unstable();
         record.topic_words = words.into_iter().map(|(_, word)| word).collect();
         record
+    }
+
+    /// The same of the topic of a model, whose concepts are those of its examples.
+    pub fn about(share: f64, model: &Model) -> Record {
+        let pages =
+            model.examples.iter().map(|places| places.iter().map(|place| u32::from(*place)).collect());
+        let pages: Vec<Vec<u32>> = pages.collect();
+        let intents = concepts(pages.iter().map(Vec::as_slice));
+        let term = |place: &u32| model.terms.get(*place as usize).map(String::as_str);
+        Record::new(share, intents.iter().map(|intent| intent.iter().filter_map(term).collect()))
     }
 
     /// A word's number; the topic's words have the first.

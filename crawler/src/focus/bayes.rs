@@ -6,6 +6,7 @@
 //! assumptions of naive Bayes text classifiers", ICML 2003, section 4.1). From the mean to a probability leads one curve for all,
 //! fitted to texts that were not learned from ([`super::train`]).
 
+use super::concepts::KEYWORDS;
 use super::terms::{Counts, Terms};
 use anthill_protocol::map::Map;
 use anthill_protocol::wire::{self, Versioned, WireError};
@@ -18,6 +19,8 @@ pub const MAX_CLASSES: usize = 16;
 pub const MAX_TERMS: usize = 32_768;
 /// Characters of the name of a class, at most.
 pub const MAX_NAME: usize = 64;
+/// Texts whose heaviest terms a model keeps, at most.
+pub const MAX_EXAMPLES: usize = 256;
 /// Bytes of a model, at most.
 pub const MAX_MODEL: usize = 4 << 20;
 /// Bytes of a term: a word's, and the sign after it.
@@ -78,12 +81,14 @@ pub struct Model {
     pub slope: f32,
     /// What each class has before any evidence.
     pub bias: Vec<f32>,
+    /// Of each of some texts on topic, the places of its heaviest terms, the heaviest first: what the topic's concepts are made of.
+    pub examples: Vec<Vec<u16>>,
     /// How it was made.
     pub trained: Trained,
 }
 
 impl Versioned for Model {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     const LIMIT: usize = MAX_MODEL;
 }
 
@@ -108,6 +113,7 @@ impl Model {
             weights: Vec::new(),
             slope: 1.0,
             bias: vec![0.0, 0.0],
+            examples: Vec::new(),
             trained: Trained::default(),
         }
     }
@@ -148,6 +154,11 @@ impl Model {
         if !self.bias.iter().chain([&self.slope]).all(is_number) || self.slope <= 0.0 {
             return Err("its curve has no slope upwards");
         }
+        let is_known = |place: &u16| usize::from(*place) < self.terms.len();
+        let is_example = |places: &Vec<u16>| places.len() <= KEYWORDS && places.iter().all(is_known);
+        if self.examples.len() > MAX_EXAMPLES || !self.examples.iter().all(is_example) {
+            return Err("its examples are too many, too long, or of terms that it does not know");
+        }
         if self
             .language
             .as_ref()
@@ -161,6 +172,12 @@ impl Model {
     /// BLAKE3 of its bytes: what profiles name it by.
     pub fn digest(&self) -> blake3::Hash {
         wire::hash(self)
+    }
+
+    /// The heaviest terms of each example on topic.
+    pub fn examples(&self) -> impl Iterator<Item = Vec<&str>> {
+        let term = |place: &u16| self.terms.get(usize::from(*place)).map(String::as_str);
+        self.examples.iter().map(move |places| places.iter().filter_map(term).collect())
     }
 
     /// The terms that say most for a class, with what they say: more than 0.

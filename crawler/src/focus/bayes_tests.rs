@@ -10,6 +10,7 @@ fn small() -> Model {
         weights: vec![2_000, -2_000, -1_000, 1_000, 1_000, -1_000],
         slope: 2.0,
         bias: vec![0.0, 0.0],
+        examples: vec![vec![0, 2], vec![2]],
         trained: Trained { texts: vec![3, 4], terms: 9, smoothing: 0.1, accuracy: 0.9, loss: 0.2 },
     }
 }
@@ -57,7 +58,7 @@ fn a_model_comes_back_as_it_was_and_its_bytes_are_of_a_version() {
     assert_eq!(Model::decode(&bytes).unwrap(), model);
     assert_eq!(model.digest(), blake3::hash(&bytes));
     // Where this changes, the version has to.
-    assert_eq!((bytes.len(), &model.digest().to_hex()[..16]), (80, "8038d4f1c7849367"));
+    assert_eq!((bytes.len(), &model.digest().to_hex()[..16]), (86, "02217f5a35490019"));
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn what_no_trained_model_says_is_refused() {
         change(&mut model);
         Model::decode(&model.encode()).unwrap_err()
     };
-    let senseless: [fn(&mut Model); 9] = [
+    let senseless: [fn(&mut Model); 12] = [
         |model| model.classes.truncate(1),
         |model| model.classes[0].clear(),
         |model| model.terms.swap(0, 1),
@@ -77,11 +78,19 @@ fn what_no_trained_model_says_is_refused() {
         |model| model.slope = f32::NAN,
         |model| model.bias[0] = f32::INFINITY,
         |model| model.language = Some("xx".to_owned()),
+        |model| model.examples[1] = vec![3],
+        |model| model.examples[0] = vec![0; KEYWORDS + 1],
+        |model| model.examples = vec![Vec::new(); MAX_EXAMPLES + 1],
     ];
     for change in senseless {
         assert!(matches!(wrong(change), ModelError::Senseless(_)));
     }
     assert!(matches!(Model::decode(&[]), Err(ModelError::Wire(WireError::Empty))));
+}
+
+#[test]
+fn examples_are_told_by_their_terms() {
+    assert_eq!(small().examples().collect::<Vec<_>>(), [vec!["ant", "nest"], vec!["nest"]]);
 }
 
 #[test]

@@ -23,6 +23,11 @@ impl Terms {
         Terms { language, ..Terms::default() }
     }
 
+    /// The same by a language's code; words are left as they are if there is no such language.
+    pub fn of_code(code: Option<&str>) -> Terms {
+        Terms::new(code.and_then(Language::of))
+    }
+
     /// Shows each term of a text, in order, [`MAX_WORDS`] at most.
     pub fn each(&mut self, text: &str, mut show: impl FnMut(&str)) {
         let mut splitter = Splitter::new(text);

@@ -4,8 +4,10 @@
 //! Nigam 1998, section 3.3). What is added to counts, and the curve from evidence to probability, are chosen by what models that
 //! were made without a text say of it.
 
-use super::bayes::{self, MAX_CLASSES, MAX_NAME, MAX_TERMS, Model, Trained};
+use super::bayes::{self, MAX_CLASSES, MAX_EXAMPLES, MAX_NAME, MAX_TERMS, Model, Trained};
 use super::calibrate::{self, Case};
+use super::concepts::KEYWORDS;
+use super::semantics::heaviest;
 use super::terms::Counts;
 use anthill_words::Language;
 use std::collections::BTreeMap;
@@ -92,6 +94,8 @@ pub fn train(examples: &[Examples], language: Option<Language>, most: usize) -> 
         loss: loss as f32,
     };
     let weights = table.weights(&terms, SMOOTHINGS[n]);
+    let on_topic = texts.iter().filter(|(_, class)| class + 1 < classes).map(|(counts, _)| *counts);
+    let kept = table.examples(on_topic, &terms, texts.len());
     Ok(Model {
         language: language.map(|language| language.code().to_owned()),
         classes: examples.iter().map(|e| e.name.clone()).collect(),
@@ -99,6 +103,7 @@ pub fn train(examples: &[Examples], language: Option<Language>, most: usize) -> 
         weights,
         slope: curve.slope as f32,
         bias: curve.bias.iter().map(|bias| *bias as f32).collect(),
+        examples: kept,
         trained,
     })
 }
@@ -195,6 +200,28 @@ impl<'a> Table<'a> {
         let all = has.iter().sum::<f64>() * class;
         let part = |p: f64, of: f64| if p > 0.0 { p * (p / of).ln() } else { 0.0 };
         has.iter().map(|p| class * (part(*p, all) + part(1.0 - p, 1.0 - all))).sum()
+    }
+
+    /// Of some of these texts, the places of their heaviest terms among those that are kept; of `all` texts in all.
+    fn examples<'b>(
+        &self,
+        texts: impl Iterator<Item = &'b Counts>,
+        terms: &[&str],
+        all: usize,
+    ) -> Vec<Vec<u16>> {
+        let of = |counts: &Counts| -> Vec<u16> {
+            let words = counts.iter().filter_map(|(term, count)| {
+                let seen = self.terms.get(&**term)?.texts.iter().sum::<u32>();
+                terms.binary_search(&&**term).is_ok().then_some((&**term, *count, u64::from(seen)))
+            });
+            let heaviest = heaviest(words, all as u64, KEYWORDS).into_iter();
+            heaviest.filter_map(|(term, _)| u16::try_from(terms.binary_search(&term).ok()?).ok()).collect()
+        };
+        // In an order that does not depend on that of the texts.
+        let mut examples: Vec<Vec<u16>> = texts.map(of).collect();
+        examples.sort_unstable();
+        let step = examples.len().div_ceil(MAX_EXAMPLES).max(1);
+        examples.into_iter().step_by(step).collect()
     }
 
     /// What each of these terms says for each class, about 0 in sum for each term.

@@ -44,6 +44,12 @@ fn texts_are_put_in_the_class_of_their_words_and_the_model_says_how_well() {
     assert!(!model.terms.contains(&"the".to_owned()), "what all say tells nothing: {:?}", model.terms);
     let first: Vec<&str> = model.strongest(0, 4).into_iter().map(|(term, _)| term).collect();
     assert!(first.iter().all(|term| ["ant", "coloni", "queen", "nest", "forag"].contains(term)), "{first:?}");
+    let topic = ["ant", "coloni", "queen", "nest", "forag", "car", "wheel", "engin", "driver", "road"];
+    let known = |words: &Vec<&str>| {
+        !words.is_empty() && words.iter().filter(|word| topic.contains(word)).count() * 2 > words.len()
+    };
+    assert_eq!(model.examples().count(), 35, "those on topic");
+    assert!(model.examples().filter(known).count() > 30, "{:?}", model.examples().collect::<Vec<_>>());
     let model = crate::focus::bayes::Model::decode(&model.encode()).unwrap();
     let mut classifier = Classifier::new(model);
     for (class, topic) in [&ANTS, &CARS, &OTHERS].into_iter().enumerate() {

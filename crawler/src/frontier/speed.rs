@@ -51,6 +51,17 @@ impl State {
         }
         allowed
     }
+
+    /// Of each slot in which something waits, the level of the best.
+    pub fn best_levels(&self) -> BTreeMap<Slot, u8> {
+        let mut levels: BTreeMap<Slot, u8> = BTreeMap::new();
+        for (id, host) in self.hosts.iter() {
+            if let Some(level) = host.best() {
+                levels.entry(id.slot()).and_modify(|best| *best = level.min(*best)).or_insert(level);
+            }
+        }
+        levels
+    }
 }
 
 #[cfg(test)]

@@ -78,9 +78,7 @@ pub fn detect(text: &str) -> Detection {
     let (langs, passages) = shares(text);
     let confidence = best.map_or(0.0, |(_, c)| c);
     let (lang, confidence) = match langs.first() {
-        Some(&(lang, share)) if share >= MAJORITY => {
-            (Some(lang), confidence.max(f64::from(share)).min(1.0))
-        }
+        Some(&(lang, share)) if share >= MAJORITY => (Some(lang), confidence.max(f64::from(share)).min(1.0)),
         _ => (None, confidence),
     };
     Detection { lang, confidence, langs, passages }
@@ -120,7 +118,8 @@ fn shares(text: &str) -> (Vec<(&'static str, f32)>, Vec<&'static str>) {
         for paragraph in paragraphs.iter().skip(offset).step_by(FIRST_LOOK) {
             told += 1;
             let end = paragraph.char_indices().nth(PARAGRAPH).map_or(paragraph.len(), |(at, _)| at);
-            let Some((lang, confidence)) = guess(&paragraph[..end]).filter(|(_, c)| *c >= PARAGRAPH_SURE) else {
+            let Some((lang, confidence)) = guess(&paragraph[..end]).filter(|(_, c)| *c >= PARAGRAPH_SURE)
+            else {
                 continue;
             };
             sure += 1;

@@ -96,6 +96,7 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
         fetcher: fetcher_in,
         store: Arc::clone(&store),
         shared: Arc::clone(&shared),
+        assistant: None,
     });
     let unsynced = Unsynced::new(writer.heads());
     let write_thread = WriteThread {

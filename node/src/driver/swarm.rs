@@ -158,6 +158,9 @@ impl Driver {
                 tracing::error!("{why}");
                 self.told(PauseSource::Twin, Some(why.to_owned()));
             }
+            peer::Effect::Counted(from, part) => {
+                self.assistant.iter().for_each(|assistant| assistant.heard(from, part.clone()));
+            }
             peer::Effect::Left => {
                 self.leaving.drain(..).for_each(|reply| _ = reply.send(()));
             }

@@ -4,8 +4,9 @@ use super::swarm::named;
 use super::{Live, rfc3339_instant};
 use crate::api::{PeerError, types};
 use crate::driver::Mind;
-use anthill_protocol::contract_net::Load;
+use anthill_crawler::focus::ability::Ability;
 use anthill_protocol::contract_net::story::{Event, Story};
+use anthill_protocol::contract_net::{Able, Load};
 
 impl Live {
     /// Negotiations that this peer is or was in.
@@ -15,9 +16,14 @@ impl Live {
             let stories: Vec<Story> = contracts.iter().flat_map(|net| net.stories()).cloned().collect();
             (contracts.is_some(), contracts.map_or((0, 0), |net| net.open()), stories)
         })?;
+        let ability = self.shared.ability().map(|Ability { links, concepts, whole }| types::TopicAbility {
+            whole,
+            links,
+            concepts,
+        });
         let (past, open): (Vec<Story>, Vec<Story>) = stories.into_iter().partition(|story| story.ended);
         let negotiations = open.iter().chain(past.iter().rev()).map(told).collect();
-        Ok(types::Negotiations { enabled, given: given as u64, taken: taken as u64, negotiations })
+        Ok(types::Negotiations { enabled, ability, given: given as u64, taken: taken as u64, negotiations })
     }
 }
 
@@ -45,21 +51,29 @@ fn told_event(event: &Event) -> types::NegotiationEvent {
         peer: Some(named(peer)),
         ..types::NegotiationEvent::default()
     };
-    let with_load = |told, load: &Load| types::NegotiationEvent {
-        ability_s: Some(load.ability().as_secs_f64()),
-        pages_per_s: Some(whole(load.speed)),
-        ..told
+    // What counts: how able a peer is, or else how busy.
+    let with = |told, load: &Load, able: &Option<Able>| match able {
+        Some(able) => types::NegotiationEvent {
+            ability: Some(whole(able.ability.into())),
+            best: Some(whole(able.best.into())),
+            ..told
+        },
+        None => types::NegotiationEvent {
+            ability_s: Some(load.ability().as_secs_f64()),
+            pages_per_s: Some(whole(load.speed)),
+            ..told
+        },
     };
     match event {
-        Event::Called { by, load, lots, pages, asked } => types::NegotiationEvent {
+        Event::Called { by, load, able, lots, pages, asked } => types::NegotiationEvent {
             asked: asked.iter().map(named).collect(),
             slots: Some(*lots as u64),
             pages: Some(*pages),
-            ..with_load(of(by), load)
+            ..with(of(by), load, able)
         },
-        Event::Bid { by, load, standing } => {
+        Event::Bid { by, load, able, standing } => {
             let told = of(by);
-            with_load(types::NegotiationEvent { standing: standing.map(whole), ..told }, load)
+            with(types::NegotiationEvent { standing: standing.map(whole), ..told }, load, able)
         }
         Event::Refused { by, why } => types::NegotiationEvent { why: Some(why.word().to_owned()), ..of(by) },
         Event::Won { by, lots, pages } => {

@@ -161,7 +161,8 @@ impl Live {
         told.attempts = record.attempts().iter().map(attempt).collect();
         if let Some(document) = self.store.document(id)? {
             told.indexed = !document.noindex;
-            told.not_indexed = if document.noindex { Some(self.why_not_indexed(id, &record.url)?) } else { None };
+            told.not_indexed =
+                if document.noindex { Some(self.why_not_indexed(id, &record.url)?) } else { None };
             told.last = Some(types::LastFetch {
                 at: rfc3339(record.last_success_s).unwrap_or_default(),
                 changed_at: rfc3339(record.last_change_s),
@@ -189,7 +190,9 @@ impl Live {
         let indexed = self.settings.prefer.join(", ");
         Ok(match page.robots.noindex || !self.workshop.languages.keep_out(&page) {
             true => "the page asks for it".to_owned(),
-            false if untold => format!("the page asks for it, or is in none of the languages that are indexed: {indexed}"),
+            false if untold => {
+                format!("the page asks for it, or is in none of the languages that are indexed: {indexed}")
+            }
             false => format!("its language{lang} is none of those that are indexed: {indexed}"),
         })
     }

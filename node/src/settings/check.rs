@@ -100,6 +100,11 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
         ("contracts.threshold", s.contracts.threshold, Duration::from_secs(1)..=Duration::from_secs(600)),
         ("contracts.patience", s.contracts.patience, Duration::from_millis(100)..=Duration::from_secs(10)),
         ("contracts.limit", s.contracts.limit, Duration::from_secs(10)..=MAX_DELAY),
+        (
+            "contracts.ability_interval",
+            s.contracts.ability_interval,
+            Duration::from_secs(1)..=Duration::from_secs(600),
+        ),
     ] {
         if !range.contains(&value) {
             return fail(key, format!("{:?} to {:?}", range.start(), range.end()));
@@ -125,6 +130,16 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
     ] {
         if value < low || value > high {
             return fail(key, format!("{low} to {high}, not {value}"));
+        }
+    }
+    for (key, value) in [
+        ("topic.alpha", s.topic.alpha),
+        ("topic.is_a", s.topic.is_a),
+        ("topic.part_of", s.topic.part_of),
+        ("contracts.ability", s.contracts.ability),
+    ] {
+        if value > 1.0 {
+            return fail(key, format!("0 to 1, not {value}"));
         }
     }
     if s.ranking.language_share > 1.0 {
@@ -179,7 +194,9 @@ fn check_languages(s: &Settings, fail: Fail<'_>) -> Result<(), SettingsError> {
         let shown: String = bad.chars().take(20).collect();
         return fail(
             "prefer",
-            format!("`{shown}` is no language that can be told: codes are of two letters, as in es, of three where there are no two"),
+            format!(
+                "`{shown}` is no language that can be told: codes are of two letters, as in es, of three where there are no two"
+            ),
         );
     }
     match s.index_only && s.prefer.is_empty() {

@@ -2,8 +2,7 @@ use super::*;
 use crate::settings::{Environment, NodeFlags, Settings, load};
 use proptest::prelude::*;
 
-const TEXT: &str =
-    "seeds = [\"http://a.test/\"]\nhost_delay = \"2s\"\nreplicas = 2\nprefer = [\"es\"]\n\n[limits]\nper_host = 9\n";
+const TEXT: &str = "seeds = [\"http://a.test/\"]\nhost_delay = \"2s\"\nreplicas = 2\nprefer = [\"es\"]\n\n[limits]\nper_host = 9\n";
 
 fn identity(dir: &Path) -> Identity {
     Identity::load_or_create(&dir.join("peer.key")).expect("a key")

@@ -127,15 +127,15 @@ pub const KEYS: &[Key] = &[
         "prefer",
         Kind::Texts,
         "[]",
-        "Languages (ISO 639-1 codes) of pages that are fetched first: links of pages in these come before others. A page counts\n\
-         that has a paragraph in one of them. The same at all peers of a swarm. As in: prefer = [\"es\"]",
+        "Languages (ISO 639-1 codes) of pages that are fetched first: links of pages in these come before others. A page\n\
+         counts that has a paragraph in one of them. The same at all peers of a swarm. As in: prefer = [\"es\"]",
     ),
     key(
         "index_only",
         Kind::Truth,
         "false",
-        "Whether pages in these languages alone are indexed. Others are fetched and kept all the same, for their links lead to\n\
-         such pages. It holds for what is fetched from then on. The same at all peers.",
+        "Whether pages in these languages alone are indexed. Others are fetched and kept all the same, for their links\n\
+         lead to such pages. It holds for what is fetched from then on. The same at all peers.",
     ),
     key(
         "subscriptions",
@@ -366,6 +366,35 @@ pub const KEYS: &[Key] = &[
         "4",
         "Levels, 1 to 6, by how likely pages are to be on topic: those of a better one come first. The same at all peers.",
     ),
+    unset(
+        "topic.query",
+        Kind::Text,
+        "The topic in words, for contracts: without it the words of the model that say most. As in: query = \"ant colony\"",
+    ),
+    key(
+        "topic.wordnet",
+        Kind::Text,
+        "\"/usr/share/wordnet\"",
+        "Folder of WordNet 3.0's files (Debian: wordnet-base), for contracts; without it words count by their stems alone.",
+    ),
+    key(
+        "topic.alpha",
+        Kind::Number,
+        "0.5",
+        "What links found on pages on topic count for a peer's ability, 0 to 1; concepts of its pages count the rest.",
+    ),
+    key(
+        "topic.is_a",
+        Kind::Number,
+        "0.5",
+        "What a word is worth that is a kind of one of the query's, 0 to 1.",
+    ),
+    key(
+        "topic.part_of",
+        Kind::Number,
+        "0.333",
+        "What a word is worth that is a part of what one of the query's means, 0 to 1.",
+    ),
     key(
         "contracts.enabled",
         Kind::Truth,
@@ -382,6 +411,19 @@ pub const KEYS: &[Key] = &[
     key("contracts.candidates", Kind::Whole, "3", "Peers that are asked for bids, at least."),
     key("contracts.patience", Kind::Duration, "\"1s\"", "How long bids are waited for."),
     key("contracts.limit", Kind::Duration, "\"10m\"", "How long a contract lasts, unless it is renewed."),
+    key(
+        "contracts.ability",
+        Kind::Number,
+        "0.25",
+        "In crawls about a topic, who is at least so able, 0 to 1, calls for bids: it knows better pages than it can fetch.\n\
+         Load does not matter then.",
+    ),
+    key(
+        "contracts.ability_interval",
+        Kind::Duration,
+        "\"20s\"",
+        "How often it is found out how able this peer is, and from one such call to the next at least.",
+    ),
     key("cache.store", Kind::Size, "\"96MiB\"", "Memory for what was read from the store."),
     key("cache.writes", Kind::Size, "\"64MiB\"", "Memory for what is on its way to the store's files."),
     key("cache.dns_entries", Kind::Whole, "20000", "Host names whose addresses are remembered."),

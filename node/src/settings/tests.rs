@@ -273,6 +273,7 @@ fn table_and_tree_have_the_same_keys() {
     };
     settings.topic.model = Some("/m".into());
     settings.topic.digest = Some("0".repeat(64));
+    settings.topic.query = Some("ants".into());
     let mut found = Vec::new();
     leaves("", &toml::Table::try_from(&settings).expect("serializes"), &mut found);
     let mut expected: Vec<_> = table::KEYS.iter().map(|key| key.path.to_owned()).collect();

@@ -292,7 +292,7 @@ pub struct Revisit {
 }
 
 /// What crawls are about.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topic {
     /// File with the model; none: they are about everything.
@@ -303,10 +303,21 @@ pub struct Topic {
     pub digest: Option<String>,
     /// Levels by how likely pages are to be on topic.
     pub levels: usize,
+    /// The topic in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Folder of WordNet's files.
+    pub wordnet: PathBuf,
+    /// What links count for ability; concepts count what is left of 1.
+    pub alpha: f64,
+    /// What words are worth that are kinds of each other.
+    pub is_a: f64,
+    /// The same of words that are parts of each other.
+    pub part_of: f64,
 }
 
 /// When work goes to other peers, or comes from them.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bargains {
     /// Whether it does at all.
@@ -322,6 +333,11 @@ pub struct Bargains {
     /// How long a contract lasts.
     #[serde(with = "units::duration")]
     pub limit: Duration,
+    /// Who is at least as able calls, where crawls have a topic.
+    pub ability: f64,
+    /// How often it is found out how able this peer is.
+    #[serde(with = "units::duration")]
+    pub ability_interval: Duration,
 }
 
 /// Sizes of caches, in bytes or entries.

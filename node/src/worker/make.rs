@@ -6,6 +6,7 @@ mod page;
 
 pub use page::first_record;
 
+use crate::assistant::Assistant;
 use crate::driver::ToDriver;
 use crate::languages::Languages;
 use crate::metrics::Metrics;
@@ -104,6 +105,8 @@ pub struct Workshop {
     pub focus: Option<focus::Settings>,
     /// Languages that they prefer.
     pub languages: Languages,
+    /// Who finds out how able this peer is, if anybody does.
+    pub assistant: Option<Assistant>,
     /// Product token that robots directives may be addressed to.
     pub agent: String,
     /// URLs admitted lately.

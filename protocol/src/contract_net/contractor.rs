@@ -1,5 +1,6 @@
 //! The side of who has time: bids, takes, works, and gives back.
 
+use super::able::{Able, Scored};
 use super::io::{Effect, Reason};
 use super::load::{Load, Lot, pages_of};
 use super::message::{CallId, Message, Why};
@@ -145,29 +146,71 @@ impl Contractor {
             return;
         }
         let own = common.report.load.with(self.promised());
-        let refusal = if common.leaving || !common.is_settled() {
+        // Where crawls have a topic load alone is no reason.
+        let wants =
+            common.report.able.is_none() && common.config.water.is_worth(load.ability(), own.ability());
+        if let Some(why) = self.refusal(wants, again, common) {
+            return common.out.push(Effect::Send(from, Message::Refuse { id, why }));
+        }
+        let room = self.reserve(from, id, patience_ms, common);
+        common.out.push(Effect::Send(from, Message::Propose { id, load: own, room }));
+        if !again {
+            let (lots, pages, asked) = (lots.len(), pages_of(lots), vec![common.own]);
+            common.tell(from, id, Event::Called { by: from, load, able: None, lots, pages, asked });
+            common.tell(from, id, Event::Bid { by: common.own, load: own, able: None, standing: None });
+        }
+    }
+
+    /// Somebody knows better pages than it can fetch.
+    pub fn called_able(
+        &mut self,
+        from: PeerKey,
+        id: CallId,
+        caller: Able,
+        patience_ms: u32,
+        lots: &[Scored],
+        common: &mut Common,
+    ) {
+        let again = self.bid.is_some_and(|bid| bid.of == (from, id));
+        if !again && !self.listens(from, common) {
+            return;
+        }
+        let best = lots.iter().map(|lot| lot.score).max().unwrap_or(0);
+        let own = common.report.able.unwrap_or_default();
+        let wants = common.report.able.is_some() && own.bids_for(best, caller);
+        if let Some(why) = self.refusal(wants, again, common) {
+            return common.out.push(Effect::Send(from, Message::Refuse { id, why }));
+        }
+        let room = self.reserve(from, id, patience_ms, common);
+        common.out.push(Effect::Send(from, Message::ProposeAble { id, able: own, room }));
+        if !again {
+            let (load, asked) = (Load::default(), vec![common.own]);
+            let (pages, lots) = (lots.iter().map(|lot| u64::from(lot.pages)).sum(), lots.len());
+            common.tell(from, id, Event::Called { by: from, load, able: Some(caller), lots, pages, asked });
+            common.tell(from, id, Event::Bid { by: common.own, load, able: Some(own), standing: None });
+        }
+    }
+
+    /// Why this peer does not bid, if it does not.
+    fn refusal(&self, wants: bool, again: bool, common: &Common) -> Option<Why> {
+        if common.leaving || !common.is_settled() {
             Some(Why::Away)
         } else if common.report.room == 0 || self.jobs.len() >= common.config.taken {
             Some(Why::Full)
-        } else if self.bid.is_some() && !again || !common.config.water.is_worth(load.ability(), own.ability())
-        {
+        } else if self.bid.is_some() && !again || !wants {
             Some(Why::Busy)
         } else {
             None
-        };
-        if let Some(why) = refusal {
-            return common.out.push(Effect::Send(from, Message::Refuse { id, why }));
         }
+    }
+
+    /// Reserves what a bid is about to promise: so many pages at most.
+    fn reserve(&mut self, from: PeerKey, id: CallId, patience_ms: u32, common: &Common) -> u64 {
         let room = common.report.room.saturating_sub(self.promised());
         let patience = Duration::from_millis(u64::from(patience_ms)).min(MOST_PATIENCE);
         let until = common.now + patience * 2 + common.config.reserved;
         self.bid = Some(Bid { of: (from, id), room, until });
-        common.out.push(Effect::Send(from, Message::Propose { id, load: own, room }));
-        if !again {
-            let (pages, asked) = (pages_of(lots), vec![common.own]);
-            common.tell(from, id, Event::Called { by: from, load, lots: lots.len(), pages, asked });
-            common.tell(from, id, Event::Bid { by: common.own, load: own, standing: None });
-        }
+        room
     }
 
     /// The caller said how it ended: it may call as it likes.

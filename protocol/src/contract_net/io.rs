@@ -1,5 +1,6 @@
 //! What contracts are told, what they ask for, and how long and how many.
 
+use super::able::{Able, Terms};
 use super::load::{Held, Load, Water};
 use super::message::{CallId, Message};
 use super::strayed::Astray;
@@ -48,6 +49,8 @@ pub struct Config {
     pub taken: usize,
     /// Whose ability is below this asks others for something to do.
     pub idle: Duration,
+    /// What holds instead where crawls have a topic.
+    pub able: Terms,
 }
 
 impl Default for Config {
@@ -70,6 +73,7 @@ impl Default for Config {
             given: 1_024,
             taken: 8,
             idle: Duration::from_secs(10),
+            able: Terms::default(),
         }
     }
 }
@@ -79,6 +83,8 @@ impl Default for Config {
 pub struct Report {
     /// In sum.
     pub load: Load,
+    /// How able it is, where crawls have a topic: then that decides, and not the load.
+    pub able: Option<Able>,
     /// Pages that it has room for; none where it is paused or its disk is low.
     pub room: u64,
     /// Of what it holds, what could go to another: nothing that it only just drained, lost or is handing over.

@@ -60,6 +60,8 @@ pub struct Lot {
 pub struct Held {
     /// What.
     pub lot: Lot,
+    /// Of the best that waits there, in thousandths, where crawls have a topic; else 0.
+    pub score: u16,
     /// The others of its recorded set.
     pub keepers: Vec<PeerKey>,
     /// Who had it lately: it is not to go back there.

@@ -14,7 +14,7 @@ fn lots(pages: &[u32]) -> Vec<Lot> {
 }
 
 fn held(lots: &[Lot]) -> Vec<Held> {
-    lots.iter().map(|lot| Held { lot: *lot, keepers: Vec::new(), not_to: None }).collect()
+    lots.iter().map(|lot| Held { lot: *lot, score: 0, keepers: Vec::new(), not_to: None }).collect()
 }
 
 fn bidder(n: u8, pages: u64, speed: u32) -> Bidder {

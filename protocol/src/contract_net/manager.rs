@@ -1,5 +1,6 @@
 //! The side of who has too much: calls, counts bids, awards, and sees contracts through.
 
+use super::able::Able;
 use super::io::{Effect, Reason};
 use super::load::{Bidder, Held, Load, Lot, pages_of, select_shed, share};
 use super::message::{CallId, MAX_LOTS, Message, Why, millis};
@@ -12,11 +13,31 @@ use crate::time::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+mod able;
+
 /// Peers that asked for something lately.
 const MOST_SOLICITING: usize = 64;
 
 /// So many times the high water is far too much.
 const FAR: u32 = 8;
+
+/// What came in answer to a call.
+#[derive(Debug)]
+enum Bids {
+    /// To one that was made because much waits here.
+    Load(BTreeMap<PeerKey, Bidder>),
+    /// To one that was made because this peer is able: of each, how able it is, and the pages that it takes at most.
+    Able(BTreeMap<PeerKey, (Able, u64)>),
+}
+
+impl Bids {
+    fn len(&self) -> usize {
+        match self {
+            Bids::Load(bids) => bids.len(),
+            Bids::Able(bids) => bids.len(),
+        }
+    }
+}
 
 /// A call whose bids are waited for.
 #[derive(Debug)]
@@ -25,7 +46,7 @@ struct Calling {
     until: Instant,
     lots: Vec<Held>,
     asked: BTreeSet<PeerKey>,
-    bids: BTreeMap<PeerKey, Bidder>,
+    bids: Bids,
     refused: BTreeSet<PeerKey>,
 }
 
@@ -43,6 +64,8 @@ enum Stage {
 #[derive(Debug)]
 struct Deal {
     stage: Stage,
+    /// Whether it was made for ability's sake: then load does not matter to it.
+    able: bool,
     /// When the stage is over, one way or the other.
     until: Instant,
     /// What it is about, and whether that has moved.
@@ -165,7 +188,7 @@ impl Manager {
         }
         // Who was in vain looking for somebody need not wait any longer.
         let here = common.report.load.ability();
-        if common.config.water.is_worth(here, load.ability()) {
+        if common.report.able.is_none() && common.config.water.is_worth(here, load.ability()) {
             self.next_at = self.next_at.min(common.now + common.config.interval);
         }
     }
@@ -178,10 +201,13 @@ impl Manager {
         if busy || common.now < self.next_at || !common.is_settled() || common.leaving {
             return;
         }
-        let load = self.load(common, promised);
         let moving = self.deals.values().flat_map(|deal| deal.lots.keys().copied());
         let resting = common.report.lots.iter().map(|held| held.lot.slot).filter(|slot| common.rests(*slot));
         let previous: BTreeSet<Slot> = moving.chain(resting).collect();
+        if let Some(able) = common.report.able {
+            return self.look_able(able, &previous, common);
+        }
+        let load = self.load(common, promised);
         let lots: Vec<Lot> = common.report.lots.iter().map(|held| held.lot).collect();
         let all: BTreeSet<Slot> = previous.union(&self.unwanted).copied().collect();
         let mut shed = select_shed(load, &lots, &all, &config.water, MAX_LOTS);
@@ -203,38 +229,48 @@ impl Manager {
         let mut lots: Vec<Held> =
             common.report.lots.iter().filter(|held| chosen.contains(&held.lot.slot)).cloned().collect();
         lots.iter_mut().for_each(|held| held.not_to = common.came_from(held.lot.slot));
-        let asked = self.candidates(load, &lots, common);
+        let times = load.ability().as_millis() / common.config.water.high.as_millis().max(1);
+        let asked = self.candidates(usize::try_from(times).unwrap_or(usize::MAX), &lots, common);
         if asked.is_empty() {
             return;
         }
+        let message = |id, patience_ms| Message::Call { id, load, patience_ms, lots: shed.clone() };
+        self.ask(asked, lots, (Bids::Load(BTreeMap::new()), load, None), message, common);
+        self.next_at = common.now + common.config.interval;
+    }
+
+    /// Asks those for bids, and tells of it.
+    fn ask(
+        &mut self,
+        asked: BTreeSet<PeerKey>,
+        lots: Vec<Held>,
+        (bids, load, able): (Bids, Load, Option<Able>),
+        message: impl Fn(CallId, u32) -> Message,
+        common: &mut Common,
+    ) {
         self.next_id += 1;
         let id = CallId(self.next_id);
         let patience = common.config.patience;
-        let patience_ms = millis(patience);
         for peer in &asked {
-            let call = Message::Call { id, load, patience_ms, lots: shed.clone() };
-            common.out.push(Effect::Send(*peer, call));
+            common.out.push(Effect::Send(*peer, message(id, millis(patience))));
         }
-        let (own, pages, told) = (common.own, pages_of(&shed), asked.iter().copied().collect());
+        let (own, told) = (common.own, asked.iter().copied().collect());
         for by in asked.iter().filter(|peer| self.soliciting.contains_key(peer)) {
             common.tell(own, id, Event::Solicited { by: *by });
         }
-        common.tell(own, id, Event::Called { by: own, load, lots: shed.len(), pages, asked: told });
+        let pages = lots.iter().map(|held| u64::from(held.lot.pages)).sum();
+        common.tell(own, id, Event::Called { by: own, load, able, lots: lots.len(), pages, asked: told });
         // Half as long again, as the call has to get there and the bids back.
         let until = common.now + patience + patience / 2;
-        let (bids, refused) = (BTreeMap::new(), BTreeSet::new());
-        self.calling = Some(Calling { id, until, lots, asked, bids, refused });
-        self.next_at = common.now + common.config.interval;
+        self.calling = Some(Calling { id, until, lots, asked, bids, refused: BTreeSet::new() });
     }
 
     /// Who is asked: those that asked, then who keeps copies of most of what is offered, then anybody. Two random choices are nearly as good
     /// as all (Mitzenmacher), where the paper has a facilitator pick the least able of all. Who has so many times the high water asks as many
-    /// at once, as so many are needed to get below it; the paper's `m` is the least.
-    fn candidates(&mut self, load: Load, lots: &[Held], common: &mut Common) -> BTreeSet<PeerKey> {
+    /// (`needed`) at once, as so many are needed to get below it; the paper's `m` is the least.
+    fn candidates(&mut self, needed: usize, lots: &[Held], common: &mut Common) -> BTreeSet<PeerKey> {
         let config = &common.config;
-        let times = load.ability().as_millis() / config.water.high.as_millis().max(1);
-        let needed = usize::try_from(times).unwrap_or(usize::MAX).max(config.candidates);
-        let most = self.candidates.max(needed).min(config.most_candidates);
+        let most = self.candidates.max(needed).max(config.candidates).min(config.most_candidates);
         self.candidates = most;
         let fit =
             |common: &Common, peer: &PeerKey| common.stays(peer) && common.standing.trusts(peer, common.now);
@@ -281,10 +317,11 @@ impl Manager {
             }
             return;
         };
-        if calling.asked.contains(&from) && !calling.bids.contains_key(&from) {
-            calling.bids.insert(from, Bidder { peer: from, load, room });
+        let Bids::Load(bids) = &mut calling.bids else { return };
+        if calling.asked.contains(&from) && !bids.contains_key(&from) {
+            bids.insert(from, Bidder { peer: from, load, room });
             let standing = Some(common.standing.of(&from, common.now));
-            common.tell(common.own, id, Event::Bid { by: from, load, standing });
+            common.tell(common.own, id, Event::Bid { by: from, load, able: None, standing });
         }
     }
 
@@ -337,6 +374,10 @@ impl Manager {
     fn award(&mut self, calling: Calling, common: &mut Common, promised: u64) {
         let Calling { id, lots, asked, bids, .. } = calling;
         let everybody_bid = bids.len() == asked.len();
+        let bids = match bids {
+            Bids::Load(bids) => bids,
+            Bids::Able(bids) => return self.award_able(id, lots, bids, common),
+        };
         let here: BTreeSet<Slot> = common.report.lots.iter().map(|held| held.lot.slot).collect();
         let lots: Vec<Held> = lots.into_iter().filter(|held| here.contains(&held.lot.slot)).collect();
         let mut bidders: Vec<Bidder> =
@@ -346,22 +387,13 @@ impl Manager {
             bidder.load.speed = common.standing.believed(&bidder.peer, bidder.load.speed, common.now);
         }
         let shares = share(self.load(common, promised), &lots, &bidders, &common.config.water);
-        let limit_ms = millis(common.config.limit);
         let (own, room) = (common.own, common.config.given.saturating_sub(self.deals.len()));
         let mut won = BTreeSet::new();
         self.unwanted.extend(lots.iter().map(|held| held.lot.slot));
         for (to, lots) in shares.into_iter().take(room) {
             won.insert(to);
             lots.iter().for_each(|lot| _ = self.unwanted.remove(&lot.slot));
-            let pages = pages_of(&lots);
-            common.tell(own, id, Event::Won { by: to, lots: lots.len(), pages });
-            let about = lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
-            let until = common.now + common.config.reserved;
-            common.out.push(Effect::Send(to, Message::Accept { id, lots, limit_ms }));
-            let (changes, moved_on) = (BTreeMap::new(), common.now);
-            let deal =
-                Deal { stage: Stage::Awarded, until, lots: about, pages, waiting: pages, changes, moved_on };
-            self.deals.insert((id, to), deal);
+            self.grant(id, to, lots, false, common);
         }
         for bidder in bidders.iter().filter(|bidder| !won.contains(&bidder.peer)) {
             common.out.push(Effect::Send(bidder.peer, Message::Reject { id }));
@@ -385,6 +417,27 @@ impl Manager {
                 self.look(common, promised);
             }
         }
+    }
+
+    /// A bidder is given these, if it still wants them.
+    fn grant(&mut self, id: CallId, to: PeerKey, lots: Vec<Lot>, able: bool, common: &mut Common) {
+        let pages = pages_of(&lots);
+        common.tell(common.own, id, Event::Won { by: to, lots: lots.len(), pages });
+        let about = lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
+        let until = common.now + common.config.reserved;
+        let limit_ms = millis(common.config.limit);
+        common.out.push(Effect::Send(to, Message::Accept { id, lots, limit_ms }));
+        let deal = Deal {
+            stage: Stage::Awarded,
+            able,
+            until,
+            lots: about,
+            pages,
+            waiting: pages,
+            changes: BTreeMap::new(),
+            moved_on: common.now,
+        };
+        self.deals.insert((id, to), deal);
     }
 
     /// The contract holds: its lots go.
@@ -470,7 +523,7 @@ impl Manager {
             common.out.push(Effect::Send(from, Message::Failure { id, why: Why::Late }));
             return;
         };
-        let better_here = common.config.water.is_worth(load.ability(), here);
+        let better_here = !deal.able && common.config.water.is_worth(load.ability(), here);
         if better_here || deal.is_hardly_begun() {
             return self.late((id, from), common);
         }

@@ -1,6 +1,8 @@
 //! What peers say to each other about contracts, and how large it may be.
 
+use super::able::{Able, Scored, WHOLE};
 use super::load::{Load, Lot};
+use crate::key::Slot;
 use crate::wire::{self, Versioned, WireError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -146,6 +148,26 @@ pub enum Message {
         /// Of the idle one.
         load: Load,
     },
+    /// "Who follows some of these?" (cfp), in a crawl of a topic.
+    CallAble {
+        /// Which.
+        id: CallId,
+        /// Of the caller.
+        able: Able,
+        /// Bids count that come within this time, in milliseconds.
+        patience_ms: u32,
+        /// What it would give away, the best first.
+        lots: Vec<Scored>,
+    },
+    /// "I would, for I have nothing better." (propose)
+    ProposeAble {
+        /// Of the call.
+        id: CallId,
+        /// Of the bidder.
+        able: Able,
+        /// Pages it takes at most.
+        room: u64,
+    },
 }
 
 impl Versioned for Message {
@@ -183,21 +205,33 @@ impl Message {
             Message::Renew { .. } => "renew",
             Message::Renewed { .. } => "renewed",
             Message::Solicit { .. } => "solicit",
+            Message::CallAble { .. } => "call_able",
+            Message::ProposeAble { .. } => "propose_able",
         }
     }
 
     pub(super) fn is_within_bounds(&self) -> bool {
         match self {
             Message::Call { lots, .. } | Message::Accept { lots, .. } => {
-                let mut slots: Vec<_> = lots.iter().map(|lot| lot.slot).collect();
-                slots.sort_unstable();
-                slots.dedup();
-                let known = slots.iter().all(|slot| u32::from(slot.number()) < crate::key::SLOTS);
-                (1..=MAX_LOTS).contains(&lots.len()) && slots.len() == lots.len() && known
+                are_slots(lots.iter().map(|lot| lot.slot).collect())
             }
+            Message::CallAble { able, lots, .. } => {
+                let scores = lots.iter().all(|lot| lot.score <= WHOLE);
+                scores && able.is_within_bounds() && are_slots(lots.iter().map(|lot| lot.slot).collect())
+            }
+            Message::ProposeAble { able, .. } => able.is_within_bounds(),
             _ => true,
         }
     }
+}
+
+/// Whether these are some slots, not too many, and each once.
+fn are_slots(mut slots: Vec<Slot>) -> bool {
+    let count = slots.len();
+    slots.sort_unstable();
+    slots.dedup();
+    let known = slots.iter().all(|slot| u32::from(slot.number()) < crate::key::SLOTS);
+    (1..=MAX_LOTS).contains(&count) && slots.len() == count && known
 }
 
 #[cfg(test)]

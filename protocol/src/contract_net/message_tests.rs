@@ -5,15 +5,21 @@ use proptest::prelude::*;
 
 const ID: CallId = CallId(300);
 const LOAD: Load = Load { pages: 70_000, speed: 5_000 };
+const ABLE: Able = Able { ability: 400, best: 950 };
 
 fn lot(slot: u16, pages: u32) -> Lot {
     Lot { slot: Slot::new(slot).expect("a slot"), pages }
+}
+
+fn scored(slot: u16, pages: u32, score: u16) -> Scored {
+    Scored { slot: Slot::new(slot).expect("a slot"), pages, score }
 }
 
 /// Version 1 of the wire: a change here is a new version.
 #[test]
 fn the_bytes_of_every_message_stay_what_they_are() {
     let lots = vec![lot(300, 7), lot(5, 70_000)];
+    let scored = vec![scored(300, 7, 900), scored(5, 70_000, 64)];
     let all = [
         (
             Message::Call { id: ID, load: LOAD, patience_ms: 1_000, lots: lots.clone() },
@@ -30,6 +36,11 @@ fn the_bytes_of_every_message_stay_what_they_are() {
         (Message::Renew { id: ID, load: LOAD }, "0109fb2c01fc70110100fb8813"),
         (Message::Renewed { id: ID, limit_ms: 600_000 }, "010afb2c01fcc0270900"),
         (Message::Solicit { load: LOAD }, "010bfc70110100fb8813"),
+        (
+            Message::CallAble { id: ID, able: ABLE, patience_ms: 1_000, lots: scored },
+            "010cfb2c01fb9001fbb603fbe80302fb2c0107fb840305fc7011010040",
+        ),
+        (Message::ProposeAble { id: ID, able: ABLE, room: 9 }, "010dfb2c01fb9001fbb60309"),
     ];
     for (message, golden) in all {
         let hex: String = message.encode().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -50,6 +61,22 @@ fn the_fullest_call_fits_and_what_is_out_of_bounds_is_refused() {
     assert_eq!(Message::decode(&fullest.encode()), Ok(fullest));
     let twice = vec![lot(7, 1), lot(8, 1), lot(7, 2)];
     for wrong in [call(lots(0, MAX_LOTS + 1)), call(Vec::new()), call(twice)] {
+        assert!(Message::decode(&wrong.encode()).is_err(), "{wrong:?}");
+    }
+    let id = CallId(u64::MAX);
+    let best = |able, lots| Message::CallAble { id, able, patience_ms: u32::MAX, lots };
+    let all: Vec<Scored> = (15_000..).take(MAX_LOTS).map(|slot| scored(slot, u32::MAX, WHOLE)).collect();
+    let fullest = best(ABLE, all);
+    assert!(fullest.encode().len() <= MAX_MESSAGE, "{}", fullest.encode().len());
+    assert_eq!(Message::decode(&fullest.encode()), Ok(fullest));
+    let beyond = Able { ability: WHOLE + 1, best: 0 };
+    for wrong in [
+        best(ABLE, Vec::new()),
+        best(ABLE, vec![scored(7, 1, 1), scored(7, 2, 2)]),
+        best(ABLE, vec![scored(7, 1, WHOLE + 1)]),
+        best(beyond, vec![scored(7, 1, 1)]),
+        Message::ProposeAble { id, able: beyond, room: 1 },
+    ] {
         assert!(Message::decode(&wrong.encode()).is_err(), "{wrong:?}");
     }
 }

@@ -23,6 +23,7 @@
 //! be done at one time, so that a hot spot is spread over many in few rounds. The paper asks those whose ability is lowest of all, by its
 //! facilitator's table; here those that asked for work are asked, who keeps copies, and random others.
 
+pub mod able;
 mod contractor;
 mod io;
 pub mod load;
@@ -34,6 +35,7 @@ mod state;
 pub mod story;
 mod strayed;
 
+pub use able::Able;
 pub use io::{Config, Effect, Input, Reason, Report};
 pub use load::{Held, Load, Lot, Water};
 pub use message::{CallId, Message, Why};

@@ -208,6 +208,10 @@ impl State {
             }
             Message::Renewed { id, limit_ms } => contractor.renewed(from, id, limit_ms, common),
             Message::Solicit { load } => manager.solicited(from, load, common),
+            Message::CallAble { id, able, patience_ms, lots } => {
+                contractor.called_able(from, id, able, patience_ms, &lots, common);
+            }
+            Message::ProposeAble { id, able, room } => manager.proposed_able(from, id, able, room, common),
         }
     }
 

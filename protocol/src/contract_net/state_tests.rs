@@ -1,4 +1,5 @@
 use super::*;
+use crate::contract_net::able::Able;
 use crate::contract_net::load::{Held, Load, Lot, Water};
 use crate::contract_net::message::Why;
 use crate::contract_net::strayed::Astray;
@@ -8,6 +9,9 @@ use crate::view::{Seen, Status};
 use rand_chacha::rand_core::SeedableRng;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
+
+#[path = "able_tests.rs"]
+mod able_tests;
 
 const S: Duration = Duration::from_secs(1);
 
@@ -43,6 +47,9 @@ struct Swarm {
     revoked: Vec<(PeerKey, Slot)>,
     said: Vec<(PeerKey, PeerKey, Message)>,
     mute: BTreeSet<PeerKey>,
+    /// How able each is, where they have a topic, and the score of what waits in slots.
+    able: BTreeMap<PeerKey, Able>,
+    scores: BTreeMap<Slot, u16>,
 }
 
 const SPEED: u32 = 1_000;
@@ -68,6 +75,8 @@ impl Swarm {
             revoked: Vec::new(),
             said: Vec::new(),
             mute: BTreeSet::new(),
+            able: BTreeMap::new(),
+            scores: BTreeMap::new(),
         };
         let view = view(peers);
         peers.iter().for_each(|n| swarm.tell(peer(*n), Input::View(view.clone())));
@@ -139,6 +148,7 @@ impl Swarm {
             let pages = held.values().map(|pages| u64::from(*pages)).sum();
             let lot = |(slot, pages): (&Slot, &u32)| Held {
                 lot: Lot { slot: *slot, pages: *pages },
+                score: self.scores.get(slot).copied().unwrap_or(0),
                 keepers: Vec::new(),
                 not_to: None,
             };
@@ -151,7 +161,8 @@ impl Swarm {
                 (*peer != who).then_some(astray)
             };
             let strayed = given.filter_map(|(_, slot)| Some((*slot, at(slot)?))).collect();
-            let report = Report { load, room: 1_000_000, lots, strayed };
+            let able = self.able.get(&who).copied();
+            let report = Report { load, able, room: 1_000_000, lots, strayed };
             self.tell(who, Input::Report(report));
         }
     }

@@ -1,5 +1,6 @@
 //! Each negotiation as a story: who called, who bid what, who won and why, what moved, how it ended.
 
+use super::able::Able;
 use super::load::Load;
 use super::message::{CallId, Why};
 use crate::key::Slot;
@@ -26,6 +27,8 @@ pub enum Event {
         by: PeerKey,
         /// What the caller had to do.
         load: Load,
+        /// How able it was, if that is why it called.
+        able: Option<Able>,
         /// Lots offered, and the pages in them.
         lots: usize,
         /// See `lots`.
@@ -39,6 +42,8 @@ pub enum Event {
         by: PeerKey,
         /// What it has to do.
         load: Load,
+        /// How able it is, if that is what counts.
+        able: Option<Able>,
         /// How far it is relied upon, in thousandths; nothing where that is not for the teller to say.
         standing: Option<u32>,
     },

@@ -18,10 +18,7 @@ pub fn table<'a>(
     cores: Option<usize>,
 ) -> ExitCode {
     let (mut count, mut missed) = (0, 0);
-    say!(
-        "{:<33} {:<22} {:>6} {:>9} {:>16}",
-        "planted bug", "found by", "seed", "seconds", "simulated hours"
-    );
+    say!("{:<33} {:<22} {:>6} {:>9} {:>16}", "planted bug", "found by", "seed", "seconds", "simulated hours");
     for scenario in planted {
         count += 1;
         let done = pool::run(scenario, options, 0..u64::MAX, limit.or(Some(PATIENCE)), cores);

@@ -52,6 +52,20 @@ fn peers_of_unequal_speed_make_contracts_and_fetch_each_page_once() {
 }
 
 #[test]
+fn in_a_crawl_of_a_topic_the_able_call_and_each_page_is_fetched_once() {
+    if let Some(violation) = first_failure(Swarm::Able { stormy: false }, 0..6) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
+fn contracts_by_ability_under_faults_lose_nothing() {
+    if let Some(violation) = first_failure(Swarm::Able { stormy: true }, 0..6) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
 fn one_peer_that_is_not_honest_about_contracts_costs_the_others_no_page() {
     for hostile in [Hostile::Idle, Hostile::Boaster, Hostile::Flooder] {
         if let Some(violation) = first_failure(Swarm::Hostile(hostile), 0..4) {

@@ -65,6 +65,7 @@ fn every_object_is_written_as_the_document_has_it() {
     same::<Peers>("Peers", &[]);
     same::<PeerEntry>("PeerEntry", &[]);
     same::<Negotiations>("Negotiations", &[]);
+    same::<TopicAbility>("TopicAbility", &[]);
     same::<Negotiation>("Negotiation", &[]);
     same::<NegotiationEvent>("NegotiationEvent", &[]);
     same::<PeerFound>("PeerFound", &[]);

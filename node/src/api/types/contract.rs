@@ -7,12 +7,25 @@ use serde::{Deserialize, Serialize};
 pub struct Negotiations {
     /// Whether it makes contracts at all.
     pub enabled: bool,
+    /// How able it is, in a crawl about a topic; null until that was found out.
+    pub ability: Option<TopicAbility>,
     /// Contracts that go on in which it gave something, and in which it took something.
     pub given: u64,
     /// See `given`.
     pub taken: u64,
     /// Those that go on first, then from the latest to the oldest that is remembered.
     pub negotiations: Vec<Negotiation>,
+}
+
+/// How much a peer has found on the topic (E = α·S + β·M), each part from 0 to 1.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct TopicAbility {
+    /// E.
+    pub whole: f64,
+    /// S: how good the links are that it found on pages on topic.
+    pub links: f64,
+    /// M: how alike the concepts of its pages and of the topic are.
+    pub concepts: f64,
 }
 
 /// One call for bids, and what came of it, as one of those in it saw it.
@@ -47,6 +60,10 @@ pub struct NegotiationEvent {
     pub pages: Option<u64>,
     /// Its ability: in how many seconds it would be done with what it has.
     pub ability_s: Option<f64>,
+    /// Where crawls have a topic, how able it is, from 0 to 1.
+    pub ability: Option<f64>,
+    /// Then too: what the best that waits with it is worth, from 0 to 1.
+    pub best: Option<f64>,
     /// How many pages it fetches in a second when no host makes it wait.
     pub pages_per_s: Option<f64>,
     /// How far it is relied upon, from 0 to 1.

@@ -11,7 +11,7 @@ mod search;
 mod status;
 mod transfer;
 
-pub use contract::{Negotiation, NegotiationEvent, Negotiations};
+pub use contract::{Negotiation, NegotiationEvent, Negotiations, TopicAbility};
 pub use crawl::{CrawlAccepted, CrawlProgress, CrawlRequest, Refused, Scope};
 pub use exclusion::{Excluded, Exclusion, ExclusionChange, ExclusionScope, Exclusions};
 pub use inspect::{

@@ -51,6 +51,7 @@ impl Workshop {
         if let Some(reader) = reader {
             let text = text_of(page.title.as_deref().unwrap_or_default(), &page.text);
             let relevance = if self.languages.include(&page) { reader.relevance(&text) } else { 0 };
+            self.assistant.iter().for_each(|assistant| assistant.show(&page, &text, relevance));
             judged = Some((relevance, reader.sketch(&text)));
         }
         let (relevance, sketch) =

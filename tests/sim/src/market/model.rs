@@ -213,12 +213,12 @@ impl Market {
             let owners = self.view.owners(*slot, REPLICAS);
             let keepers = owners.as_slice().iter().copied().filter(|peer| *peer != self.keys[n]).collect();
             let pages = u32::try_from(counted(pages)).unwrap_or(u32::MAX);
-            Held { lot: Lot { slot: *slot, pages }, keepers, not_to: None }
+            Held { lot: Lot { slot: *slot, pages }, score: 0, keepers, not_to: None }
         };
         let going = |slot: &Slot| peer.gives.contains_key(slot);
         let lots = peer.held.iter().filter(|(slot, _)| !going(slot)).map(lot).collect();
         let load = Load { pages, speed: peer.speed };
-        Report { load, room: u64::MAX, lots, strayed: BTreeMap::new() }
+        Report { load, able: None, room: u64::MAX, lots, strayed: BTreeMap::new() }
     }
 
     fn tell(&mut self, n: usize, input: Input) {

@@ -5,6 +5,8 @@ use super::{Happened, LIMIT, Swarm, needs_its_operator, running, store, web};
 use crate::check::{Broken, Check, View};
 use crate::node::NodeId;
 use anthill_agent::io::FoundLink;
+use anthill_crawler::frontier::Waiting;
+use anthill_protocol::key::HostId;
 use anthill_protocol::time::Instant;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,6 +23,21 @@ pub(super) struct Over {
     calm: bool,
     sent: BTreeSet<String>,
     excluded: bool,
+}
+
+/// What waits where, and why.
+fn what_waits(view: &View<'_, Machine>) -> Vec<String> {
+    let hosts: BTreeSet<HostId> = web::SMALL.all().map(|page| page.host).collect();
+    let mut told = Vec::new();
+    for (id, node) in running(view) {
+        for host in hosts.iter().filter_map(|host| node.peer().crawl().host_view(*host)) {
+            let left = host.levels.iter().any(|level| level.front > 0 || level.more);
+            if left || host.waiting != Waiting::Nothing {
+                told.push(format!("{id}, {}: {:?}, {:?}", host.name, host.waiting, host.levels));
+            }
+        }
+    }
+    told
 }
 
 impl Over {
@@ -104,7 +121,8 @@ impl Check<Machine> for Over {
                     .into_values()
                     .map(|register| format!("{register:?}"))
                     .collect();
-                let what = format!("{id} does not say that the crawl is over:\n{}", said.join("\n"));
+                let (said, waits) = (said.join("\n"), what_waits(view).join("\n"));
+                let what = format!("{id} does not say that the crawl is over:\n{said}\n{waits}");
                 return Err(Broken::new(what, [id]));
             }
         }

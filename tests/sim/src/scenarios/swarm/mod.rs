@@ -94,6 +94,11 @@ pub enum Swarm {
         /// Whether anything goes wrong.
         stormy: bool,
     },
+    /// The same in a crawl of a topic: who is able calls, where the others do who have much to do.
+    Able {
+        /// Whether anything goes wrong.
+        stormy: bool,
+    },
     /// Nothing, but one of them is no honest contractor.
     Hostile(Hostile),
     /// Nothing, but the hands of all do something wrong, which has to be found.
@@ -127,12 +132,14 @@ pub(super) const LIMIT: u64 = 60;
 
 impl Swarm {
     /// All of them.
-    pub const ALL: [Swarm; 11] = [
+    pub const ALL: [Swarm; 13] = [
         Swarm::Calm,
         Swarm::Stormy,
         Swarm::Limited,
         Swarm::Bidding { stormy: false },
         Swarm::Bidding { stormy: true },
+        Swarm::Able { stormy: false },
+        Swarm::Able { stormy: true },
         Swarm::Hostile(Hostile::Idle),
         Swarm::Hostile(Hostile::Boaster),
         Swarm::Hostile(Hostile::Flooder),
@@ -143,7 +150,7 @@ impl Swarm {
 
     /// Whether nothing goes wrong.
     fn is_calm(self) -> bool {
-        !matches!(self, Swarm::Stormy | Swarm::Bidding { stormy: true })
+        !matches!(self, Swarm::Stormy | Swarm::Bidding { stormy: true } | Swarm::Able { stormy: true })
     }
 }
 
@@ -185,6 +192,8 @@ impl Scenario for Swarm {
             Swarm::Limited => "swarm-limited",
             Swarm::Bidding { stormy: false } => "swarm-bidding-calm",
             Swarm::Bidding { stormy: true } => "swarm-bidding",
+            Swarm::Able { stormy: false } => "swarm-able-calm",
+            Swarm::Able { stormy: true } => "swarm-able",
             Swarm::Hostile(Hostile::Idle) => "swarm-idle-contractor",
             Swarm::Hostile(Hostile::Boaster) => "swarm-boaster",
             Swarm::Hostile(Hostile::Flooder) => "swarm-flooder",
@@ -203,6 +212,10 @@ impl Scenario for Swarm {
                 "peers of unequal speed crawl and make contracts, and nothing goes wrong"
             }
             Swarm::Bidding { stormy: true } => "peers of unequal speed crawl and make contracts under faults",
+            Swarm::Able { stormy: false } => {
+                "a crawl of a topic with contracts by ability, and nothing goes wrong"
+            }
+            Swarm::Able { stormy: true } => "a crawl of a topic with contracts by ability under faults",
             Swarm::Hostile(_) => {
                 "peers of unequal speed crawl and make contracts, and one of them is not honest"
             }
@@ -236,10 +249,10 @@ impl Scenario for Swarm {
             others: start.first.max(start.id.0),
             // It is started as before: with nobody named to begin with.
             founds: start.id == NodeId(0) && start.is_as_at_first(),
-            web: if matches!(self, Swarm::Bidding { .. } | Swarm::Hostile(_)) {
-                web::UNEQUAL
-            } else {
-                web::SMALL
+            web: match self {
+                Swarm::Bidding { .. } | Swarm::Hostile(_) => web::UNEQUAL,
+                Swarm::Able { .. } => web::TOPICAL,
+                _ => web::SMALL,
             },
             begins: Duration::ZERO,
             leaves_within: LEAVE_PATIENCE - GOODBYE,

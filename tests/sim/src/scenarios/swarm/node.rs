@@ -9,9 +9,11 @@ use super::{Flaw, Happened, Hostile};
 use crate::dice::Dice;
 use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
+use anthill_agent::focus;
 use anthill_agent::io::{self as crawl, Permit, PermitId};
 use anthill_agent::peer::io::Input;
 use anthill_agent::peer::{self, Message, Peer, Start};
+use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::frontier;
 use anthill_crawler::record::Scope;
 use anthill_protocol::contract_net::Water;
@@ -22,10 +24,11 @@ use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::placement::Key;
 use anthill_protocol::time::Instant;
 use anthill_protocol::wire::decode;
-use anthill_protocol::{claim, contract_net, exclusion, links, registry, replica, steward, view};
+use anthill_protocol::{claim, contract_net, exclusion, frequency, links, registry, replica, steward, view};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 const KEY: &[u8] = b"key";
@@ -37,6 +40,8 @@ const FIRST_AGAIN: Duration = Duration::from_secs(30);
 const FLUSH: Duration = Duration::from_secs(1);
 /// From when the founder begins its crawl to when it says its exclusion: some pages are fetched by then, seldom all.
 const EXCLUDES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(12));
+/// From one time that a peer finds out how able it is to the next.
+const ASSESS_EVERY: Duration = Duration::from_secs(4);
 /// From one flood to the next.
 const FLOOD_EVERY: Duration = Duration::from_millis(100);
 /// With what a process is started.
@@ -82,6 +87,8 @@ enum Later {
     Exclude,
     /// It calls and bids, whatever it has.
     Flood,
+    /// It finds out how able it is, and tells a part of what it counted.
+    Assess,
 }
 
 /// One process.
@@ -161,6 +168,7 @@ fn contracts() -> contract_net::Config {
         no_return: Duration::from_secs(15),
         inform_every: Duration::from_secs(2),
         idle: Duration::from_secs(2),
+        able: contract_net::able::Terms { interval: Duration::from_secs(3), most: 4, ..Default::default() },
         ..contract_net::Config::default()
     }
 }
@@ -173,8 +181,10 @@ fn config(web: &Web, of: NodeId) -> peer::Config {
         max_in_flight: web.in_flight,
         ..frontier::Config::default()
     };
+    let model = || Some(Arc::new(Model::unknowing()));
+    let focus = web.topical.then(|| focus::Settings { model: model(), levels: 4 });
     peer::Config {
-        crawl: anthill_agent::Config { frontier, revisit: None, ..anthill_agent::Config::default() },
+        crawl: anthill_agent::Config { frontier, revisit: None, focus, ..anthill_agent::Config::default() },
         view: view::Config::of(Key::of_swarm("simulated")),
         claim: claim::Config { slots: web.slots(), replicas: web.replicas, ..claim::Config::default() },
         replica: replica::Config {
@@ -187,7 +197,7 @@ fn config(web: &Web, of: NodeId) -> peer::Config {
         links: links::Config::default(),
         steward: steward::Config::default(),
         registry: registry::Config::default(),
-        contracts: web.unequal.then(contracts),
+        contracts: (web.unequal || web.topical).then(contracts),
         exclusion: exclusion::sync::Config {
             gossip_delay: Duration::from_millis(200),
             ..exclusion::sync::Config::default()
@@ -302,6 +312,9 @@ impl Machine {
         if self.hostile == Some(Hostile::Flooder) {
             self.at(ctx.now() + FLOOD_EVERY, Later::Flood);
         }
+        if self.web.topical {
+            self.at(ctx.now(), Later::Assess);
+        }
         let start = crawl::Input::Start {
             hosts: Vec::new(),
             earlier: self.earlier,
@@ -329,6 +342,18 @@ impl Machine {
             ..crawl::CrawlSpec::default()
         };
         self.tell(ctx, Input::Begin(1, spec));
+    }
+
+    /// How able it is does not follow from what it fetched: what is tried is what peers make of it.
+    fn assess(&mut self, ctx: &mut Ctx<'_, Happened>) {
+        let ability = u16::try_from(self.dice.below(1_001)).unwrap_or(0);
+        self.tell(ctx, Input::Ability(ability));
+        let part = u8::try_from(self.dice.below(frequency::PARTS.into())).unwrap_or(0);
+        self.tell(
+            ctx,
+            Input::Counted(frequency::Message { pages: 9, part, counts: vec![1; frequency::PART] }),
+        );
+        self.at(ctx.now() + ASSESS_EVERY, Later::Assess);
     }
 
     fn exclude(&mut self, ctx: &mut Ctx<'_, Happened>) {
@@ -457,6 +482,7 @@ impl Node for Machine {
                 Later::Hurry => self.tell(ctx, Input::Hurry),
                 Later::Exclude => self.exclude(ctx),
                 Later::Flood => self.flood(ctx),
+                Later::Assess => self.assess(ctx),
             }
         }
         self.tell(ctx, Input::Tick);

@@ -35,6 +35,8 @@ pub struct Web {
     pub has_trouble: bool,
     /// Whether peers make contracts, and some are slow.
     pub unequal: bool,
+    /// Whether the crawl is about a topic: then peers make contracts by ability.
+    pub topical: bool,
     /// A peer offers a link once, as a node's hands do that remember lately written ones; what is lost with a process or a slot would
     /// have to be offered again, so only where nothing goes wrong.
     pub offers_once: bool,
@@ -53,11 +55,15 @@ pub const SMALL: Web = Web {
     replicas: DEFAULT_REPLICAS,
     has_trouble: true,
     unequal: false,
+    topical: false,
     offers_once: false,
 };
 
 /// The same for peers of unequal speed.
 pub const UNEQUAL: Web = Web { unequal: true, ..SMALL };
+
+/// One with a topic.
+pub const TOPICAL: Web = Web { topical: true, ..SMALL };
 
 /// One of as many pages as a measured crawl has, without delays and copies.
 pub const LARGE: Web = Web {
@@ -72,6 +78,7 @@ pub const LARGE: Web = Web {
     replicas: 1,
     has_trouble: false,
     unequal: false,
+    topical: false,
     offers_once: true,
 };
 
@@ -106,6 +113,13 @@ impl Web {
     pub fn robots(&self, url: &str) -> Option<Vec<u8>> {
         let slow = format!("http://{}/robots.txt", name(self.hosts - 2));
         (self.has_trouble && url == slow).then(|| b"User-agent: *\nCrawl-delay: 6\n".to_vec())
+    }
+
+    /// How relevant a page is to the topic, in thousandths, if there is one: most pages of every third host are on it.
+    pub fn relevance(&self, of: &str) -> Option<u16> {
+        let (host, page) = self.parse(of).filter(|_| self.topical)?;
+        let is_on = host.is_multiple_of(3) && !page.is_multiple_of(5);
+        Some(if is_on { 900 } else { 50 })
     }
 
     /// What a page links to; none if there is no such page.

@@ -99,6 +99,7 @@ impl Machine {
             | Effect::LinksReplay(_)
             | Effect::Slow(_)
             | Effect::CloseSlot(_)
+            | Effect::Counted(..)
             | Effect::MemberFull(..) => {}
         }
     }
@@ -186,7 +187,10 @@ impl Machine {
         let mut digest = [0; 16];
         digest.copy_from_slice(&blake3::hash(url.as_bytes()).as_bytes()[..16]);
         let made = match (&links, robots) {
-            (Some(_), _) => Made::Page(Box::new(PageFacts { digest, ..PageFacts::default() })),
+            (Some(_), _) => {
+                let relevance = self.web.relevance(url);
+                Made::Page(Box::new(PageFacts { digest, relevance, ..PageFacts::default() }))
+            }
             (None, Some(rules)) => Made::Robots(rules),
             (None, None) => Made::Nothing("404".into()),
         };
