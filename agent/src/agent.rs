@@ -218,7 +218,7 @@ impl<R: Rights> Agent<R> {
             Input::Made { permit, made, links, previous } => {
                 self.made(permit, made, links, previous, outbox);
             }
-            Input::Committed { commits, gained, admitted, next_due, promoted } => {
+            Input::Committed { commits, gained, admitted, gone, next_due, promoted } => {
                 let openings = self.ledger.openings();
                 for (id, slot, count) in admitted {
                     self.crawls.admitted(id, count);
@@ -227,6 +227,9 @@ impl<R: Rights> Agent<R> {
                     if self.rights.holds(slot) && self.rights.opened(slot) <= openings {
                         self.crawls.found((id, slot, count));
                     }
+                }
+                for (id, slot, count) in gone {
+                    (0..count).for_each(|_| self.crawls.tried(id, slot));
                 }
                 for _ in 0..commits {
                     let Some(open) = self.ledger.pop() else { break };

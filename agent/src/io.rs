@@ -261,6 +261,8 @@ pub enum Input {
         gained: Vec<Gain>,
         /// URLs admitted that were never tried.
         admitted: Vec<Untried>,
+        /// Entries that were to go to another level and that another peer has behind it, of those that were never tried here: they are in no queue any more.
+        gone: Vec<Untried>,
         /// When the first scheduled entry is due.
         next_due: Option<Instant>,
         /// Whether this answers [`Effect::PromoteDue`]: then `commits` is 0, and `gained` tells only of entries that

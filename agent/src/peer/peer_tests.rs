@@ -134,6 +134,7 @@ impl Life {
                 commits: 1,
                 gained: Vec::new(),
                 admitted: Vec::new(),
+                gone: Vec::new(),
                 next_due: None,
                 promoted: false,
             })),

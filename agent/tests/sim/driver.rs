@@ -248,6 +248,7 @@ impl Driver {
             commits: std::mem::take(&mut self.answered),
             gained: applied.gains.into_values().collect(),
             admitted: applied.admitted.into_iter().map(|((crawl, slot), n)| (crawl, slot, n)).collect(),
+            gone: Vec::new(),
             next_due: self.store.next_due(),
             promoted,
         };

@@ -84,6 +84,7 @@ impl Filler {
                 commits: u32::try_from(batch.len())?,
                 gained: written.gained,
                 admitted: written.admitted,
+                gone: written.gone,
                 next_due: written.next_due,
                 promoted: false,
             };

@@ -121,6 +121,9 @@ impl Writer {
                     let kept = self.store.kept(&item_key(Kind::Url, item.id.bytes()))?;
                     if !matches!(kept.and_then(|kept| kept.state), Some(State::Queued { .. })) {
                         // Another peer has it behind it.
+                        if entry.untried() {
+                            *draft.gone.entry((entry.crawl, host.slot())).or_default() += 1;
+                        }
                         continue;
                     }
                     let state = State::Queued { host, level: *to, entry: entry.clone() };

@@ -200,7 +200,9 @@ fn a_copy_knows_to_which_level_an_entry_went_and_what_another_has_done_with_goes
     let here = one.store.front(host(), 5, 0, 10).unwrap().0;
     let again = here.iter().map(|item| Moved { item: item.clone(), to: 6 }).collect();
     let commit = Commit { moved: again, ..Commit::default() };
-    one.writer.write(&[Write { commit: Box::new(commit), made: None }]).unwrap();
+    let written = one.writer.write(&[Write { commit: Box::new(commit), made: None }]).unwrap();
+    let gone: u64 = written.gone.iter().map(|(.., count)| count).sum();
+    assert_eq!(gone, 1, "who counts what is to be tried hears that it is in no queue any more");
     let left: Vec<_> =
         one.store.front(host(), 6, 0, 10).unwrap().0.into_iter().map(|i| i.entry.url).collect();
     assert!(left.len() == 2 && !left.contains(&url(n)), "{left:?}");

@@ -114,6 +114,8 @@ pub struct Written {
     pub gained: Vec<Gain>,
     /// URLs admitted that were never tried.
     pub admitted: Vec<Untried>,
+    /// Entries that were to go to another level and that another peer has behind it, of those that were never tried here.
+    pub gone: Vec<Untried>,
     /// When the first scheduled entry is due.
     pub next_due: Option<Instant>,
     /// What the index is to do.
@@ -156,6 +158,7 @@ pub(super) struct Draft<'a> {
     pub(super) done: Vec<QueueKey>,
     pub(super) gained: Vec<Gain>,
     pub(super) admitted: BTreeMap<(CrawlId, Slot), u64>,
+    pub(super) gone: BTreeMap<(CrawlId, Slot), u64>,
     pub(super) touched: Set<CrawlId>,
     /// What was not known before, in order.
     pub(super) urls: Vec<u128>,
@@ -338,6 +341,9 @@ impl Writer {
     }
 
     fn written(&mut self, draft: Draft<'_>) -> Written {
+        let untried = |of: BTreeMap<(CrawlId, Slot), u64>| -> Vec<Untried> {
+            of.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect()
+        };
         for &url in &draft.urls {
             self.recent_urls.insert(url_fingerprint(&UrlId::from_bytes(url.to_be_bytes())));
         }
@@ -352,7 +358,8 @@ impl Writer {
         }
         Written {
             gained: draft.gained,
-            admitted: draft.admitted.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect(),
+            admitted: untried(draft.admitted),
+            gone: untried(draft.gone),
             next_due: self.next_due,
             index: draft.index,
             numbered: self.slots.written(),

@@ -347,8 +347,8 @@ impl WriteThread {
             self.tell(Input::SlotLoaded(slot, hosts, untried));
         }
         let next_due = self.writer.next_due();
-        let (gained, admitted) = (Vec::new(), Vec::new());
-        let due = crawl::Input::Committed { commits: 0, gained, admitted, next_due, promoted: false };
+        let (gained, admitted, gone) = (Vec::new(), Vec::new(), Vec::new());
+        let due = crawl::Input::Committed { commits: 0, gained, admitted, gone, next_due, promoted: false };
         let _ = self.driver.send(ToDriver::Input(due));
     }
 }

@@ -253,11 +253,11 @@ impl WriteThread {
 
     fn answer(&mut self, commits: u32, promoted: bool, written: Written) {
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
-        let Written { gained, admitted, next_due, index, numbered, logged, suppressed } = written;
+        let Written { gained, admitted, gone, next_due, index, numbered, logged, suppressed } = written;
         self.shared.links_suppressed.fetch_add(suppressed, Ordering::Relaxed);
         self.tell_numbers(numbered, logged);
         self.index.pass(index);
-        let committed = Input::Committed { commits, gained, admitted, next_due, promoted };
+        let committed = Input::Committed { commits, gained, admitted, gone, next_due, promoted };
         let _ = self.driver.send(ToDriver::Input(committed));
     }
 

@@ -66,6 +66,14 @@ fn contracts_by_ability_under_faults_lose_nothing() {
 }
 
 #[test]
+fn what_another_has_behind_it_is_not_waited_for_when_it_was_to_go_to_another_level() {
+    // An entry that a copy of another had done with was taken out of its level, put into none, and counted as untried for ever.
+    if let Some(violation) = first_failure(Swarm::Able { stormy: true }, 50_000_190..50_000_191) {
+        panic!("{violation}");
+    }
+}
+
+#[test]
 fn one_peer_that_is_not_honest_about_contracts_costs_the_others_no_page() {
     for hostile in [Hostile::Idle, Hostile::Boaster, Hostile::Flooder] {
         if let Some(violation) = first_failure(Swarm::Hostile(hostile), 0..4) {

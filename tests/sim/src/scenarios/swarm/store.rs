@@ -169,6 +169,7 @@ pub struct Written {
     pub logged: Vec<(Slot, u64, u64)>,
     pub gained: Vec<Gain>,
     pub admitted: Vec<Untried>,
+    pub gone: Vec<Untried>,
 }
 
 impl Queues {
@@ -275,7 +276,13 @@ impl Queues {
         for Moved { item, to } in commit.moved {
             let key = url_key(&item.id);
             let before = changes.get(disk, &key);
-            let Some(Value { version, body: Body::Queued(..) }) = before else { continue };
+            let Some(Value { version, body: Body::Queued(..) }) = before else {
+                // Another has it behind it.
+                if self.queue.remove(&item.key).is_some() && item.entry.untried() {
+                    out.gone.push((item.entry.crawl, item.key.host.slot(), 1));
+                }
+                continue;
+            };
             if self.names.contains_key(&item.key) && self.queue.remove(&item.key).is_some() {
                 changes.put(key, Value { version: version + 1, body: Body::Queued(to, item.entry.clone()) });
                 let (host_name, site_name) = Default::default();

@@ -213,7 +213,7 @@ impl Machine {
     }
 
     pub(super) fn written(&mut self, ctx: &mut Ctx<'_, Happened>, written: Written, promoted: bool) {
-        let Written { numbered, logged, gained, mut admitted, .. } = written;
+        let Written { numbered, logged, gained, mut admitted, gone, .. } = written;
         if self.flaw == Some(Flaw::CountsNothing) {
             admitted.clear();
         }
@@ -227,7 +227,7 @@ impl Machine {
         }
         let next_due = self.queues.next_due();
         let commits = u32::from(!promoted);
-        let committed = crawl::Input::Committed { commits, gained, admitted, next_due, promoted };
+        let committed = crawl::Input::Committed { commits, gained, admitted, gone, next_due, promoted };
         self.tell(ctx, Input::Crawl(committed));
         self.tell(ctx, Input::Synced(numbered));
     }
