@@ -43,6 +43,7 @@ pub struct Settings {
 /// What a peer has learned of where its topic is.
 pub struct Focus {
     levels: u8,
+    is_about_a_topic: bool,
     reader: Reader,
     predictor: Predictor,
     paths: Paths,
@@ -65,6 +66,7 @@ impl Focus {
         let best = predictor.predict(&HostId::of(SiteId::of(""), ""), &clues);
         Focus {
             levels: settings.levels.clamp(1, MAX_TOPIC_LEVELS),
+            is_about_a_topic: settings.model.is_some(),
             reader: Reader::new(settings.model.as_deref().cloned()),
             predictor,
             paths: Paths::default(),
@@ -86,6 +88,11 @@ impl Focus {
     fn level_of(&self, worth: f32) -> u8 {
         let worse = (1.0 - worth / self.best).max(0.0) * f32::from(self.levels);
         (worse as u8).min(self.levels - 1)
+    }
+
+    /// Whether crawls are about a topic, and do not only prefer languages.
+    pub fn is_about_a_topic(&self) -> bool {
+        self.is_about_a_topic
     }
 
     /// What a page of this level is worth at best, in thousandths; nothing where it has its level for another reason.

@@ -118,7 +118,7 @@ pub struct PageFacts {
     pub text_chars: u32,
     /// See `outlinks`.
     pub bytes: u64,
-    /// The page asks not to be indexed.
+    /// It is not to be indexed: it asks for that, or is in another language than those that are.
     pub noindex: bool,
     /// How relevant it is, in thousandths, where crawls have a topic.
     pub relevance: Option<u16>,
@@ -327,7 +327,7 @@ pub enum IndexAction {
     Leave,
     /// Store it and index it (again).
     Put,
-    /// Store it, but take it out of the index: it asks for that.
+    /// Store it, but take it out of the index, where it is not to be.
     StoreOnly,
     /// Take it out of index and store: it is gone.
     Remove,

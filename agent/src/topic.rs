@@ -42,9 +42,10 @@ impl<R: Rights> Agent<R> {
         Some((wanted, focus.worths()))
     }
 
-    /// Of each slot served here in which something waits, what the best of it is worth by its level, in thousandths; none where crawls have no topic.
+    /// Of each slot served here in which something waits, what the best of it is worth by its level, in thousandths; none where crawls are
+    /// about no topic: where they only prefer languages contracts go by load.
     pub fn scores(&self) -> Option<BTreeMap<Slot, u16>> {
-        let focus = self.focus.as_ref()?;
+        let focus = self.focus.as_ref().filter(|focus| focus.is_about_a_topic())?;
         let levels = self.frontier.best_levels();
         Some(levels.into_iter().map(|(slot, level)| (slot, focus.score(level))).collect())
     }

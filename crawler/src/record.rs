@@ -169,7 +169,7 @@ pub struct UrlRecord {
     pub text_chars: u32,
     /// Bytes of its body as received after decompression.
     pub bytes: u64,
-    /// Whether the page asked not to be indexed.
+    /// Whether it is kept out of the index: it asked for that, or is in none of the languages that are indexed.
     pub noindex: bool,
     /// How relevant it is to the topic of the swarm's crawls, in thousandths; none if they have none.
     pub relevance: Option<u16>,

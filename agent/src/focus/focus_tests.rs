@@ -58,6 +58,16 @@ fn what_is_likely_on_topic_comes_first_and_there_are_as_many_levels_as_asked_for
 }
 
 #[test]
+fn what_levels_are_worth_falls_and_languages_alone_are_no_topic() {
+    let focus = focus(4);
+    let scores: Vec<u16> = (0..=LEVEL_LAST).map(|level| focus.score(level)).collect();
+    assert!(scores.is_sorted_by(|a, b| a > b || *b == 0) && scores[0] > 0, "{scores:?}");
+    assert_eq!(scores[4..], [0; 4], "they have their level for another reason");
+    assert!(focus.is_about_a_topic());
+    assert!(!Focus::new(&Settings { model: None, levels: 4 }).is_about_a_topic());
+}
+
+#[test]
 fn a_host_that_proves_to_be_off_topic_goes_to_worse_levels() {
     let mut focus = focus(4);
     let before = focus.level(&host("a.test"), &clues(900));

@@ -37,9 +37,7 @@ pub struct Frequencies {
 
 /// Where a word has its place.
 fn place(word: &str) -> usize {
-    // FNV-1a; only spreads words over places.
-    let hash =
-        word.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let hash = super::predict::word(word, false);
     (hash ^ (hash >> 13)) as usize % PLACES
 }
 

@@ -58,9 +58,8 @@ impl Sketch {
 }
 
 fn place(term: &str) -> u16 {
-    // The halves of FNV-1a, one on the other; only spreads words over places.
-    let hash =
-        term.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    // Its halves, one on the other.
+    let hash = super::predict::word(term, false);
     (hash ^ (hash >> 16)) as u16
 }
 

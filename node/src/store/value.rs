@@ -64,7 +64,7 @@ pub struct StoredDocument {
     pub fingerprint: u64,
     /// First 8 bytes of the body's BLAKE3.
     pub digest: u64,
-    /// Whether the page asked not to be indexed.
+    /// Whether it is kept out of the index: it asked for that, or is in none of the languages that are indexed.
     pub noindex: bool,
     /// Whether the page asked for no snippet in results.
     pub nosnippet: bool,

@@ -309,14 +309,18 @@ impl Manager {
         asked
     }
 
+    /// The call that a bid is for; one that comes too late is rejected.
+    fn called(&mut self, from: PeerKey, id: CallId, common: &mut Common) -> Option<&mut Calling> {
+        let calling = self.calling.as_mut().filter(|calling| calling.id == id);
+        // It may also have come twice.
+        if calling.is_none() && !self.deals.contains_key(&(id, from)) {
+            common.out.push(Effect::Send(from, Message::Reject { id }));
+        }
+        calling
+    }
+
     pub fn proposed(&mut self, from: PeerKey, id: CallId, load: Load, room: u64, common: &mut Common) {
-        let Some(calling) = self.calling.as_mut().filter(|calling| calling.id == id) else {
-            // It came too late, or twice.
-            if !self.deals.contains_key(&(id, from)) {
-                common.out.push(Effect::Send(from, Message::Reject { id }));
-            }
-            return;
-        };
+        let Some(calling) = self.called(from, id, common) else { return };
         let Bids::Load(bids) = &mut calling.bids else { return };
         if calling.asked.contains(&from) && !bids.contains_key(&from) {
             bids.insert(from, Bidder { peer: from, load, room });

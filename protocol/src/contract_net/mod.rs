@@ -18,6 +18,8 @@
 //! set takes over as ever. If it lives and does nothing, or does not give back what is over, the manager takes it back ([`Effect::Revoke`]).
 //! Each message may be lost, come twice or late: what a call or a contract of that name is not in, it does not change.
 //!
+//! Where crawls have a topic ability is the paper's own ([`able`]), and load does not matter.
+//!
 //! *Departures.* What moves is a slot with all its sites, not a site or a host: claims, copies and logs are by slot, of which there
 //! are 16,384. The paper's manager gives everything to one bidder, that of the lowest ability; here each bidder is given what makes it and the caller
 //! be done at one time, so that a hot spot is spread over many in few rounds. The paper asks those whose ability is lowest of all, by its

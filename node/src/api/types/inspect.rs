@@ -213,7 +213,7 @@ pub struct LastFetch {
     pub digest: String,
     /// Near-duplicate fingerprint, hexadecimal.
     pub fingerprint: String,
-    /// Whether the page asks not to be indexed.
+    /// Whether it is kept out of the index, because it asks for that or for its language.
     pub noindex: bool,
 }
 

@@ -39,13 +39,7 @@ impl Manager {
 
     /// A bid for what was offered so.
     pub fn proposed_able(&mut self, from: PeerKey, id: CallId, able: Able, room: u64, common: &mut Common) {
-        let Some(calling) = self.calling.as_mut().filter(|calling| calling.id == id) else {
-            // It came too late, or twice.
-            if !self.deals.contains_key(&(id, from)) {
-                common.out.push(Effect::Send(from, Message::Reject { id }));
-            }
-            return;
-        };
+        let Some(calling) = self.called(from, id, common) else { return };
         let Bids::Able(bids) = &mut calling.bids else { return };
         if calling.asked.contains(&from) && !bids.contains_key(&from) {
             bids.insert(from, (able, room));
