@@ -26,12 +26,13 @@ while read -r scenario share state; do
 done <<'SCENARIOS'
 swarm 5
 swarm-bidding 2
+swarm-able 2
 swarm 2 stopped
 swarm 1 catching up
 swarm 2 cut off
-view 6
+view 5
 view 1 stopped
-view-seen 6
+view-seen 5
 view-200 3
 claim 4
 claim 2 leaving
