@@ -3,8 +3,29 @@
 all. The protocols' part is that of a simulated crawl, always the same (`anthill-sim --scenario trace`): all that peers' minds do but for
 what a peer alone does, and its messages' bytes. The network's part is what a message costs, sent and received (an example of `dht`), for
 each message of that crawl. What a page costs is of a real peer alone. Needs valgrind, and `cargo build --release -p anthill-dht --examples`."""
-import subprocess, sys, time
+import ctypes, errno, struct, subprocess, sys, time
 from harness import *
+
+HIDING = "--hiding"
+
+
+def hide_auxv():
+    """Lets this process and what it becomes not ask the kernel for its auxiliary vector (prctl PR_GET_AUXV): valgrind shows another by /proc, and does
+    not know of this way, by which programs find functions that it has taken away."""
+    PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER, PRCTL, PR_GET_AUXV = 38, 22, 2, 157, 0x41555856
+    LOAD, EQUAL, RETURN, ALLOW, ERRNO = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000
+    steps = [(LOAD, 0, 0, 0), (EQUAL, 0, 3, PRCTL), (LOAD, 0, 0, 16), (EQUAL, 0, 1, PR_GET_AUXV), (RETURN, 0, 0, ERRNO | errno.EINVAL), (RETURN, 0, 0, ALLOW)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, FILTER, ctypes.c_void_p(ctypes.addressof(program)), 0, 0):
+        sys.exit(f"seccomp: {os.strerror(ctypes.get_errno())}")
+
+
+# Itself, as what comes before a command.
+if sys.argv[1:2] == [HIDING]:
+    hide_auxv()
+    os.execvp(sys.argv[2], sys.argv[2:])
 
 MIND, ALONE, CODEC = (re.compile(f"anthill_agent::{name}(::h[0-9a-f]{{16}})?$") for name in (
     r"peer::(peer::)?Peer<.*>::handle", r"agent::Agent<.*>::handle", r"peer::message::Message::(en|de)code"))
@@ -84,7 +105,7 @@ open(config, "w").write("replicas = 1\n[network]\nlan = false\nupnp = false\n")
 out = os.path.join(room, "alone.callgrind")
 arguments = ["--config", config, "--offline", "--host-delay", "0s", "--ip-delay", "0s"]
 arguments += [word for one in web for rule in one.resolve for word in ("--resolve", rule)]
-peer = Peer(0, room, arguments, ("valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"))
+peer = Peer(0, room, arguments, (sys.executable, os.path.abspath(__file__), HIDING, "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"))
 while (peer.status() or {"slots": {"held": 0}})["slots"]["held"] < 16384:
     time.sleep(1)
 time.sleep(20)

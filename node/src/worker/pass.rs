@@ -1,24 +1,26 @@
 //! From the writing thread to the index: what is to be indexed, in order. The writing thread never waits for it: what others are promised
 //! would wait as well.
 //!
-//! While the index is some hundred changes behind, the own crawl gives no permits, so that no more is fetched than is indexed. Copies of
-//! other peers' pages nobody holds back: where they are too many for the queue, the index reads what it was not told from the
-//! store ([`Shared::index_behind`]).
+//! While some hundred pages of the own crawl wait for the index, it gives no permits, so that no more is fetched than is indexed. Copies of
+//! other peers' pages nobody holds back, and they hold up nobody but by what waits behind them: who has just taken over slots has thousands to
+//! index, and fetches meanwhile. Where they are too many for the queue, the index reads what it was not told from the store
+//! ([`Shared::index_behind`]).
 
 use super::index::ToIndexer;
 use crate::driver::{PauseSource, ToDriver};
 use crate::shared::Shared;
 use crate::store::write::IndexOp;
 use crossbeam_channel::{Sender, TrySendError};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// What waits for the index at most: more than [`PACE`] and the pages that can be in flight, so that those of the own crawl alone
 /// always fit. When it is full the index reads from the store.
 pub const INDEX_QUEUE: usize = 2_048;
-/// By how many changes the index may be behind while the crawl gives permits, and after it gave none.
+/// How many of its own pages may wait for the index while the crawl gives permits, and after it gave none.
 const PACE: (u64, u64) = (512, 256);
-/// By how many it has to be behind for people to be told, and for that to be taken back.
+/// By how many changes, copies included, the index has to be behind for people to be told, and for that to be taken back.
 const FAR: (u64, u64) = (16_384, 512);
 const PACED: &str = "pages are indexed first";
 const BEHIND: &str = "the index is far behind what is stored: it is waited for";
@@ -30,6 +32,8 @@ pub struct ToIndex {
     driver: Sender<ToDriver>,
     /// The last change.
     last: u64,
+    /// Those of the own crawl that the index has not followed, in order; no more than [`FAR`]: then it is waited for anyway.
+    own: VecDeque<u64>,
     /// Whether the crawl waits, and whether people were told.
     paced: bool,
     far: bool,
@@ -38,13 +42,17 @@ pub struct ToIndex {
 impl ToIndex {
     /// The way from a writing thread that answers this driver.
     pub fn new(indexer: Sender<ToIndexer>, shared: Arc<Shared>, driver: Sender<ToDriver>) -> ToIndex {
-        ToIndex { indexer, shared, driver, last: 0, paced: false, far: false }
+        ToIndex { indexer, shared, driver, last: 0, own: VecDeque::new(), paced: false, far: false }
     }
 
     /// Tells the index what to do, which is in the store already.
     pub fn pass(&mut self, ops: Vec<IndexOp>) {
         for op in ops {
             self.last = op.sequence();
+            let is_copy = matches!(op, IndexOp::Read { .. });
+            if !is_copy && (self.own.len() as u64) < FAR.0 {
+                self.own.push_back(self.last);
+            }
             // As soon as one was not told, none is before the index has read it: it follows changes in order.
             if self.shared.index_behind.load(Ordering::SeqCst) {
                 continue;
@@ -57,9 +65,11 @@ impl ToIndex {
 
     /// Says when the crawl is to wait, and when it need not any longer.
     pub fn pace(&mut self) {
-        let behind = self.last.saturating_sub(self.shared.index_followed.load(Ordering::Relaxed));
-        let is_over = |was: bool, (above, below): (u64, u64)| behind > if was { below } else { above };
-        let (paced, far) = (is_over(self.paced, PACE), is_over(self.far, FAR));
+        let followed = self.shared.index_followed.load(Ordering::Relaxed);
+        self.own.drain(..self.own.partition_point(|sequence| *sequence <= followed));
+        let (own, all) = (self.own.len() as u64, self.last.saturating_sub(followed));
+        let is_over = |n: u64, was: bool, (above, below): (u64, u64)| n > if was { below } else { above };
+        let (paced, far) = (is_over(own, self.paced, PACE), is_over(all, self.far, FAR));
         for (was, is, source, why) in [
             (&mut self.paced, paced, PauseSource::Pace, PACED),
             (&mut self.far, far, PauseSource::Index, BEHIND),
@@ -119,6 +129,30 @@ mod tests {
         shared.index_followed.store(264, Ordering::Relaxed);
         way.pace();
         assert_eq!(said(&words), [(PauseSource::Pace, false)]);
+    }
+
+    #[test]
+    fn copies_hold_up_nobody_but_by_what_waits_behind_them() {
+        let (mut way, shared, _told, words) = way(20_000);
+        let copy = |sequence| IndexOp::Read {
+            sequence,
+            id: UrlId::from_slice(&[0; 16]).expect("16 bytes"),
+            fresh: true,
+        };
+        way.pass((1..=10_000).map(copy).collect());
+        way.pass(ops(10_001..=10_512));
+        way.pace();
+        assert_eq!(said(&words), []);
+        way.pass(ops(10_513..=10_513));
+        way.pace();
+        assert_eq!(said(&words), [(PauseSource::Pace, true)]);
+        way.pass((10_514..=20_000).map(copy).collect());
+        shared.index_followed.store(10_257, Ordering::Relaxed);
+        way.pace();
+        assert_eq!(said(&words), [(PauseSource::Pace, false)]);
+        way.pass((20_001..=26_700).map(copy).collect());
+        way.pace();
+        assert_eq!(said(&words), [(PauseSource::Index, true)], "far behind is far behind");
     }
 
     #[test]
