@@ -11,7 +11,7 @@ HIDING = "--hiding"
 
 def hide_auxv():
     """Lets this process and what it becomes not ask the kernel for its auxiliary vector (prctl PR_GET_AUXV): valgrind shows another by /proc, and does
-    not know of this way, by which programs find functions that it has taken away."""
+    not know of this way, by which programs find functions that it has taken away. Of x86-64: elsewhere it hides nothing."""
     PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, FILTER, PRCTL, PR_GET_AUXV = 38, 22, 2, 157, 0x41555856
     LOAD, EQUAL, RETURN, ALLOW, ERRNO = 0x20, 0x15, 0x06, 0x7FFF0000, 0x00050000
     steps = [(LOAD, 0, 0, 0), (EQUAL, 0, 3, PRCTL), (LOAD, 0, 0, 16), (EQUAL, 0, 1, PR_GET_AUXV), (RETURN, 0, 0, ERRNO | errno.EINVAL), (RETURN, 0, 0, ALLOW)]

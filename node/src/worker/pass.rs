@@ -1,7 +1,7 @@
 //! From the writing thread to the index: what is to be indexed, in order. The writing thread never waits for it: what others are promised
 //! would wait as well.
 //!
-//! While some hundred pages of the own crawl wait for the index, it gives no permits, so that no more is fetched than is indexed. Copies of
+//! While some hundred changes that are no copies wait for the index, the own crawl gives no permits, so that no more is fetched than is indexed. Copies of
 //! other peers' pages nobody holds back, and they hold up nobody but by what waits behind them: who has just taken over slots has thousands to
 //! index, and fetches meanwhile. Where they are too many for the queue, the index reads what it was not told from the store
 //! ([`Shared::index_behind`]).
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 /// What waits for the index at most: more than [`PACE`] and the pages that can be in flight, so that those of the own crawl alone
 /// always fit. When it is full the index reads from the store.
 pub const INDEX_QUEUE: usize = 2_048;
-/// How many of its own pages may wait for the index while the crawl gives permits, and after it gave none.
+/// How many changes that are no copies may wait for the index while the crawl gives permits, and after it gave none.
 const PACE: (u64, u64) = (512, 256);
 /// By how many changes, copies included, the index has to be behind for people to be told, and for that to be taken back.
 const FAR: (u64, u64) = (16_384, 512);
@@ -32,7 +32,8 @@ pub struct ToIndex {
     driver: Sender<ToDriver>,
     /// The last change.
     last: u64,
-    /// Those of the own crawl that the index has not followed, in order; no more than [`FAR`]: then it is waited for anyway.
+    /// Those that are no copies of others' pages and that the index has not followed, in order: pages of the own crawl, and what is taken out.
+    /// No more than [`FAR`]: then it is waited for anyway.
     own: VecDeque<u64>,
     /// Whether the crawl waits, and whether people were told.
     paced: bool,
