@@ -5,6 +5,7 @@ use crate::completion::{Desk, Fate};
 use crate::crawls::{CrawlView, Crawls};
 use crate::focus::{self, Focus};
 use crate::gate::Judge;
+use crate::importance::Abroad;
 use crate::io::{
     Admission, Commit, CrawlSpec, Effect, Found, Gain, Input, Linked, Moved, Offer, Permit, Reason,
     StoredHost, Task,
@@ -89,6 +90,8 @@ pub struct Agent<R = Alone> {
     directories: Directories,
     exclusions: Arc<Exclusions>,
     pub(crate) focus: Option<Focus>,
+    /// What passes to pages of other peers.
+    pub(crate) abroad: Abroad,
     rng: ChaCha8Rng,
     next_due: Option<Instant>,
     promoting: bool,
@@ -119,6 +122,7 @@ impl<R: Rights> Agent<R> {
         Agent {
             frontier: State::new(of_frontier, frontier_rng),
             focus: config.focus.as_ref().map(Focus::new),
+            abroad: Abroad::default(),
             crawls: Crawls::of_swarm(),
             ledger: Ledger::default(),
             given: BTreeMap::new(),
@@ -215,8 +219,8 @@ impl<R: Rights> Agent<R> {
             Input::Ended { permit, at, end, remote } => {
                 self.tell(frontier::Input::Ended { permit, at, end, remote }, outbox);
             }
-            Input::Made { permit, made, links, previous } => {
-                self.made(permit, made, links, previous, outbox);
+            Input::Made { permit, made, links, targets, previous } => {
+                self.made(permit, made, (links, targets), previous, outbox);
             }
             Input::Committed { commits, gained, admitted, gone, next_due, promoted } => {
                 let openings = self.ledger.openings();

@@ -10,14 +10,14 @@ use anthill_crawler::frontier::queue::Ready;
 use anthill_crawler::frontier::{Errand, RobotsMade, Target, Work};
 use anthill_crawler::record::{EntryKind, QueueItem, UrlRecord};
 use anthill_crawler::time::Instant;
-use anthill_protocol::key::HostId;
+use anthill_protocol::key::{HostId, UrlId};
 
 impl<R: Rights> Agent<R> {
     pub(crate) fn made(
         &mut self,
         permit: PermitId,
         mut made: Made,
-        mut links: Vec<FoundLink>,
+        (mut links, targets): (Vec<FoundLink>, Vec<UrlId>),
         previous: Option<Box<UrlRecord>>,
         outbox: &mut Vec<Effect>,
     ) {
@@ -35,9 +35,18 @@ impl<R: Rights> Agent<R> {
                     let clues = links.iter_mut().filter_map(|link| link.clues.as_mut());
                     clues.for_each(|clues| clues.from = page);
                 }
+                let is_page = matches!(made, Made::Page(_) | Made::NotModified);
                 let mut fate = self.desk().complete(&item, tries, (&end.1, took), made, previous, down);
                 if fate.tally == Some(Tally::Fetched) {
                     self.frontier.count_fetched(flight.host);
+                }
+                if let Some((_, record)) = fate.commit.record.as_mut().filter(|_| is_page)
+                    && fate.tally == Some(Tally::Fetched)
+                {
+                    self.visited(item.id, record, &targets);
+                }
+                if let Some(to) = links.first().filter(|_| fate.follow) {
+                    self.redirected(item.id, to.id);
                 }
                 let mut freed = self.crawls.landed(&item.entry, fate.tally);
                 (fate.commit.permit, fate.commit.asked) = (Some(permit), Some(flight.host));

@@ -315,6 +315,7 @@ impl Desk<'_> {
                 bytes: 0,
                 noindex: false,
                 relevance: None,
+                importance: 0,
                 peer: String::new(),
                 took_ms: 0,
                 tried: Vec::new(),

@@ -249,6 +249,8 @@ pub enum Input {
         made: Made,
         /// Links to be admitted, in order of the page, each target once.
         links: Vec<FoundLink>,
+        /// Pages that it links to, each once, those included that were admitted before: what passes on importance.
+        targets: Vec<UrlId>,
         /// The URL's record before, if it was tried before: to be looked for unless the entry is untried, and also for a
         /// seed (depth 0), which may be asked for again.
         previous: Option<Box<UrlRecord>>,

@@ -13,6 +13,7 @@ mod completion;
 mod crawls;
 pub mod focus;
 mod gate;
+pub mod importance;
 mod ledger;
 pub mod peer;
 mod reach;

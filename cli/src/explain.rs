@@ -43,6 +43,7 @@ fn write(page: &mut Page, e: &Explanation) {
     let why = e.not_indexed.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
     page.field("index", if e.indexed { "in it".to_owned() } else { format!("not in it{why}") });
     page.field("linked from", format!("{} sites", e.inlinks));
+    page.field("importance", format!("{:.3} of an average page's", e.importance));
     if let Some(topic) = &e.topic {
         page.field_if("on topic", &topic.relevance);
         if let (Some(level), Some(from), Some(anchor)) = (topic.level, topic.found_on, topic.anchor) {

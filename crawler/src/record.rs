@@ -173,6 +173,8 @@ pub struct UrlRecord {
     pub noindex: bool,
     /// How relevant it is to the topic of the swarm's crawls, in thousandths; none if they have none.
     pub relevance: Option<u16>,
+    /// How important it is, in millionths of an average page: what came to it until it was last visited. Nothing before it was.
+    pub importance: u64,
     /// Who fetched it (PeerId); empty for this peer.
     pub peer: String,
     /// Milliseconds that the last try took.
@@ -206,7 +208,7 @@ impl UrlRecord {
 }
 
 impl Versioned for UrlRecord {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
     const LIMIT: usize = 0x1_0000;
 }
 

@@ -136,7 +136,7 @@ fn parse(workshop: &Workshop, pages: &[Fetched]) -> (Duration, Duration) {
         let begun = cpu::thread();
         let mut page = parse::parse(&input, &parse::Options::default());
         let parsed = cpu::thread();
-        let found = workshop.links(&mut page, &url, canon.site_id(), None);
+        let found = workshop.links(&mut page, &url, canon.url_id(), None);
         links_time += cpu::thread().saturating_sub(parsed);
         parse_time += parsed.saturating_sub(begun);
         drop(found);
@@ -184,7 +184,7 @@ fn write(writer: &mut Writer, products: Vec<(Canon, Product)>) -> anyhow::Result
 }
 
 fn commit(canon: &Canon, product: Product) -> Option<Write> {
-    let Product { made: Made::Page(facts), links, page } = product else { return None };
+    let Product { made: Made::Page(facts), links, page, .. } = product else { return None };
     let record = first_record(canon, &facts, 200, 1);
     let admit = links.into_iter().map(admission).collect();
     let commit = Commit {

@@ -227,7 +227,7 @@ async fn start(
             index_thread.run();
         })?,
         writer: vital("write", move || write_thread.run())?,
-        makers: make_threads(&settings, &workshop, &makers_out, &driver_in)?,
+        makers: make_threads(&settings, (&workshop, &store), &makers_out, &driver_in)?,
         driver: vital("driver", move || driver.run())?,
     };
     drop(makers_out);
@@ -346,7 +346,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<Joi
 
 fn make_threads(
     settings: &Settings,
-    workshop: &Arc<Workshop>,
+    (workshop, store): (&Arc<Workshop>, &Arc<Store>),
     inbox: &Receiver<crate::worker::make::Job>,
     driver: &Sender<ToDriver>,
 ) -> anyhow::Result<Vec<JoinHandle<()>>> {
@@ -354,8 +354,8 @@ fn make_threads(
     let count = if settings.threads.parsers == 0 { cores } else { settings.threads.parsers };
     (0..count)
         .map(|n| {
-            let thread =
-                MakeThread { workshop: Arc::clone(workshop), inbox: inbox.clone(), driver: driver.clone() };
+            let (workshop, store) = (Arc::clone(workshop), Arc::clone(store));
+            let thread = MakeThread { workshop, inbox: inbox.clone(), store, driver: driver.clone() };
             spawn(&format!("make-{n}"), move || {
                 stand_back(background::MAKING);
                 if let Err(error) = thread.run() {

@@ -8,7 +8,7 @@ use anthill_crawler::exclusion::Pattern;
 use anthill_crawler::fetch::{self, FetchConfig, Resolver, ResolverConfig};
 use anthill_crawler::filter::{FilterSettings, Filters};
 use anthill_crawler::focus::predict::thousandths;
-use anthill_crawler::frontier::revisit;
+use anthill_crawler::frontier::{IMPORTANT_URLS, revisit};
 use anthill_crawler::map::Map;
 use anthill_crawler::parse::{Extraction, ExtractionSettings};
 use anthill_dht::{Multiaddr, PeerId, SharedKey};
@@ -135,6 +135,7 @@ pub fn agent(settings: &Settings) -> anthill_agent::Config {
     // Checked: within what a thousandth of a request in a second can say.
     let speed = (settings.limits.requests_per_s * 1_000.0).round() as u32;
     frontier.max_speed = NonZeroU32::new(speed);
+    frontier.important_urls = settings.importance.then_some(IMPORTANT_URLS);
     config.revisit = settings.revisit.enabled.then_some(revisit::Settings {
         min: settings.revisit.min,
         max: settings.revisit.max,

@@ -136,6 +136,20 @@ mod lesson {
     }
 }
 
+mod cash {
+    use super::*;
+    use anthill_protocol::cash::{Amount, Message, Payment};
+
+    #[test]
+    fn payments() {
+        let amount = Amount::of(0.15).expect("more than nothing");
+        golden(
+            &Message(vec![Payment { page: UrlId::from_bytes([0x11; 16]), amount }]),
+            "010111111111111111111111111111111111fb1a3e",
+        );
+    }
+}
+
 mod outlook {
     use super::*;
     use anthill_protocol::outlook::{Message, Outlook, Wanted, Worths};

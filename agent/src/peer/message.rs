@@ -2,7 +2,7 @@
 
 use anthill_protocol::wire::{Versioned, WireError, encode_into};
 use anthill_protocol::{
-    claim, contract_net, exclusion, frequency, lesson, links, outlook, registry, replica, steward, view,
+    cash, claim, contract_net, exclusion, frequency, lesson, links, outlook, registry, replica, steward, view,
 };
 
 /// A message of one of the protocols.
@@ -30,6 +30,8 @@ pub enum Message {
     Outlook(outlook::Message),
     /// In how many pages words stand.
     Frequency(frequency::Message),
+    /// What pages pass on of their importance.
+    Cash(cash::Message),
 }
 
 /// Why bytes are no message.
@@ -69,6 +71,7 @@ impl Message {
             Message::Lesson(message) => put(9, message, SMALL),
             Message::Outlook(message) => put(10, message, SMALL),
             Message::Frequency(message) => put(11, message, frequency::MAX_MESSAGE),
+            Message::Cash(message) => put(12, message, message.0.len() * 24),
         }
     }
 
@@ -90,6 +93,7 @@ impl Message {
             9 => Message::Lesson(lesson::Message::decode(rest)?),
             10 => Message::Outlook(outlook::Message::decode(rest)?),
             11 => Message::Frequency(frequency::Message::decode(rest)?),
+            12 => Message::Cash(cash::Message::decode(rest)?),
             other => return Err(MessageError::Protocol(other)),
         })
     }
@@ -108,6 +112,7 @@ impl Message {
             Message::Lesson(_) => "lesson",
             Message::Outlook(_) => "outlook",
             Message::Frequency(_) => "frequency",
+            Message::Cash(_) => "cash",
         }
     }
 }
@@ -124,7 +129,7 @@ mod tests {
         bytes
     };
 
-    fn one_of_each() -> [(Message, &'static [u8]); 11] {
+    fn one_of_each() -> [(Message, &'static [u8]); 12] {
         let slot = Slot::new(7).expect("a slot");
         let answers = links::Message::Answers { session: 7, answers: Vec::new() };
         let frequencies = frequency::Message { pages: 0, part: 0, counts: vec![0; frequency::PART] };
@@ -141,6 +146,7 @@ mod tests {
             (Message::Lesson(lesson::Message(Vec::new())), &[9, 1, 0]),
             (Message::Outlook(outlook::Message(Vec::new())), &[10, 1, 0]),
             (Message::Frequency(frequencies), &FREQUENCY),
+            (Message::Cash(cash::Message(Vec::new())), &[12, 1, 0]),
         ]
     }
 
@@ -153,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_a_newer_program_says_is_refused() {
-        for bytes in [&[12, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
+        for bytes in [&[13, 1, 0][..], &[0, 1, 0], &[u8::MAX]] {
             let error = Message::decode(bytes).expect_err("no protocol of this program");
             assert_eq!(error, MessageError::Protocol(bytes[0]));
             assert!(error.to_string().contains("use a newer anthill"), "{error}");

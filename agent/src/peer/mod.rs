@@ -12,6 +12,7 @@
 //! | open | the holder changes | admits, fetches, answers |
 //! | draining | what is in flight is written and on every live member | no new permits |
 
+mod cash;
 mod contracts;
 pub mod exclusions;
 mod holding;
@@ -40,6 +41,7 @@ use anthill_protocol::member::MemberError;
 use anthill_protocol::pack::Thinning;
 use anthill_protocol::peer::{Keys, PeerKey};
 use anthill_protocol::{claim, contract_net, exclusion, links, registry as crawls, replica, steward, view};
+use cash::Cash;
 use contracts::Contracts;
 use exclusions::Excluded;
 use io::{Effect, Input, Ticket};
@@ -129,6 +131,7 @@ pub struct Peer<K> {
     excluded: Excluded<K>,
     contracts: Contracts,
     lessons: Lessons,
+    cash: Cash,
     outlooks: Outlooks,
     unwritten: Unwritten,
     slots: Slots,
@@ -239,6 +242,7 @@ impl<K: Keys + Clone> Peer<K> {
             excluded,
             contracts,
             lessons: Lessons::default(),
+            cash: Cash::default(),
             outlooks,
             unwritten: Unwritten::default(),
             writes: BTreeMap::new(),
@@ -345,6 +349,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.contracts.deadline(),
             self.unwritten.deadline(),
             self.lessons.deadline(),
+            self.cash.deadline(),
             self.outlooks.deadline(),
             self.slots.drains_at,
         ]

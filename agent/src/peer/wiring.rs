@@ -6,7 +6,7 @@ use crate::io as crawl;
 use anthill_protocol::claim::{self, FORCE_JUMP, Token};
 use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{Keys, PeerKey};
-use anthill_protocol::{contract_net, exclusion, lesson, links, registry, replica, steward, view};
+use anthill_protocol::{cash, contract_net, exclusion, lesson, links, registry, replica, steward, view};
 
 impl<K: Keys + Clone> Peer<K> {
     pub(super) fn tick(&mut self) {
@@ -61,6 +61,7 @@ impl<K: Keys + Clone> Peer<K> {
             Message::Lesson(lesson::Message(lessons)) => self.learned(&lessons),
             Message::Outlook(message) => self.hear_outlooks(message),
             Message::Frequency(part) => self.hear_counted(peer, part),
+            Message::Cash(cash::Message(payments)) => self.crawl.paid(&payments),
         }
     }
 
@@ -392,6 +393,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.tell_crawl(crawl::Input::Granted(granted));
         }
         self.send_lessons();
+        self.send_payments();
         self.tell_outlook();
         self.leave_step();
     }

@@ -259,7 +259,13 @@ impl Driver {
         if self.now > permit.not_after {
             self.tell(Input::Ended { permit: permit.id, at: self.now, end: End::Expired, remote: None });
             let made = Made::Nothing("expired".into());
-            let input = Input::Made { permit: permit.id, made, links: Vec::new(), previous: None };
+            let input = Input::Made {
+                permit: permit.id,
+                made,
+                links: Vec::new(),
+                targets: Vec::new(),
+                previous: None,
+            };
             self.after(ms(1), Event::Tell(Box::new(input)));
             return;
         }
@@ -320,8 +326,15 @@ impl Driver {
                 })
             })
         };
-        let links = links.iter().map(|url| FoundLink { clues: clues(url), ..link(url) }).collect();
-        let made = Input::Made { permit: permit.id, made, links, previous };
+        let links: Vec<FoundLink> =
+            links.iter().map(|url| FoundLink { clues: clues(url), ..link(url) }).collect();
+        let mut targets: Vec<_> = links.iter().map(|link| link.id).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        if let Task::Entry(item) = &permit.task {
+            targets.retain(|target| *target != item.id);
+        }
+        let made = Input::Made { permit: permit.id, made, links, targets, previous };
         let wait = self.some(40_000);
         self.at(ended + wait, Event::Tell(Box::new(made)));
     }
@@ -342,7 +355,7 @@ impl Driver {
         });
     }
 
-    fn run(&mut self, limit: Duration, done: impl Fn(&Driver) -> bool) -> bool {
+    pub fn run(&mut self, limit: Duration, done: impl Fn(&Driver) -> bool) -> bool {
         let until = self.now + limit;
         let mut at_once = 0;
         loop {

@@ -2,6 +2,7 @@
 
 mod check;
 mod driver;
+mod importance;
 mod store;
 mod topic;
 mod web;

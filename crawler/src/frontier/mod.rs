@@ -7,6 +7,7 @@
 
 pub mod address;
 pub mod backoff;
+pub mod cash;
 pub mod host;
 pub mod outcome;
 pub mod politeness;
@@ -39,6 +40,9 @@ use anthill_protocol::key::HostId;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
+
+/// [`Config::important_urls`], unless the settings say otherwise: 16 MiB, once there are as many.
+pub const IMPORTANT_URLS: usize = 1 << 21;
 
 /// Names one permit of this run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -147,6 +151,8 @@ pub struct Config {
     /// Where entries of lower levels are wanted more than others whatever host has them: of a thousand permits for the best, how
     /// many more go to what waits. None: each host is asked when its time has come.
     pub preference: Option<u32>,
+    /// URLs of which it is known how important they are, at most, at 8 bytes each; none: importance does not count.
+    pub important_urls: Option<usize>,
     /// Responses that ended and of which nothing was made yet: what parsing may lag behind.
     pub max_unmade: usize,
     /// First step of a host's back-off; it doubles.
@@ -170,6 +176,7 @@ impl Default for Config {
             max_in_flight: 256,
             max_speed: None,
             preference: None,
+            important_urls: Some(IMPORTANT_URLS),
             max_unmade: 256,
             backoff_base: Duration::from_secs(30),
             backoff_max: Duration::from_secs(86_400),

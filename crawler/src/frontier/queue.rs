@@ -8,19 +8,21 @@ use std::time::Duration;
 pub const LOAD_MAX: u32 = 256;
 /// Fewest, so that a slow host does not cost a read per request.
 const LOAD_MIN: u32 = 4;
+/// Entries among which the most important is looked for; as many are read at once, where importance counts.
+pub const CHOICE: usize = 64;
 /// A front should last about this long.
 const LOAD_HORIZON: Duration = Duration::from_secs(16);
 /// Entries of all fronts together, unless the settings say otherwise: at some 250 bytes each, about 32 MB.
 pub const FRONT_URLS: usize = 1 << 17;
 
-/// How many entries to read for a host that may be asked once per `delay`, one of `hosts` that share `room`.
-pub fn load_limit(delay: Duration, hosts: usize, room: usize) -> u32 {
+/// How many entries to read for a host that may be asked once per `delay`, one of `hosts` that share `room`: `choice` at least, where there is room.
+pub fn load_limit(delay: Duration, choice: u32, hosts: usize, room: usize) -> u32 {
     let by_delay = match delay.as_millis() {
         0 => LOAD_MAX,
         ms => u32::try_from(LOAD_HORIZON.as_millis() / ms).unwrap_or(LOAD_MAX),
     };
     let by_room = u32::try_from(room / hosts.max(1)).unwrap_or(LOAD_MAX);
-    by_delay.min(by_room).clamp(LOAD_MIN, LOAD_MAX)
+    by_delay.max(choice).min(by_room).clamp(LOAD_MIN, LOAD_MAX)
 }
 
 /// What is known of the part of a queue that is on disk only.
@@ -153,6 +155,23 @@ impl Front {
         Some(ready)
     }
 
+    /// Brings the entry that is worth most before the others of the best level, among its first [`CHOICE`]; of equals the first.
+    pub fn choose(&mut self, worth: impl Fn(&QueueItem) -> f32) {
+        let Some(queue) = self.levels.iter_mut().find(|queue| !queue.is_empty()) else { return };
+        let mut best = (0, f32::NEG_INFINITY);
+        for (at, ready) in queue.iter().take(CHOICE).enumerate() {
+            let worth = worth(&ready.item);
+            if worth > best.1 {
+                best = (at, worth);
+            }
+        }
+        if best.0 > 0
+            && let Some(ready) = queue.remove(best.0)
+        {
+            queue.push_front(ready);
+        }
+    }
+
     /// Adds an entry behind those of its level.
     pub fn push(&mut self, ready: Ready) {
         if let Some(queue) = self.levels.get_mut(usize::from(ready.item.key.level)) {
@@ -235,10 +254,11 @@ pub(super) mod tests {
 
     #[test]
     fn slow_and_many_hosts_read_little_and_fast_ones_much() {
-        assert_eq!(load_limit(Duration::ZERO, 1, FRONT_URLS), LOAD_MAX);
-        assert_eq!(load_limit(Duration::from_secs(1), 1, FRONT_URLS), 16);
-        assert_eq!(load_limit(Duration::from_secs(3_600), 1, FRONT_URLS), LOAD_MIN);
-        assert_eq!(load_limit(Duration::ZERO, 1_000_000, FRONT_URLS), LOAD_MIN);
+        assert_eq!(load_limit(Duration::ZERO, 0, 1, FRONT_URLS), LOAD_MAX);
+        assert_eq!(load_limit(Duration::from_secs(1), 0, 1, FRONT_URLS), 16);
+        assert_eq!(load_limit(Duration::from_secs(3_600), 0, 1, FRONT_URLS), LOAD_MIN);
+        assert_eq!(load_limit(Duration::from_secs(3_600), CHOICE as u32, 1, FRONT_URLS), CHOICE as u32);
+        assert_eq!(load_limit(Duration::ZERO, CHOICE as u32, 1_000_000, FRONT_URLS), LOAD_MIN);
     }
 
     #[test]
@@ -251,6 +271,25 @@ pub(super) mod tests {
             std::iter::from_fn(|| front.pop()).map(|r| (r.item.key.level, r.item.key.seq)).collect();
         assert_eq!(order, [(0, 5), (0, 7), (1, 3), (2, 1), (2, 2)]);
         assert!(front.is_empty());
+    }
+
+    #[test]
+    fn what_is_worth_most_of_the_best_level_comes_first_and_the_others_keep_their_order() {
+        let mut front = Front::default();
+        for (level, seq) in [(1, 1), (1, 2), (1, 3), (1, 4), (2, 9)] {
+            front.push(ready(level, seq));
+        }
+        let worth =
+            |item: &QueueItem| [0.0, 1.0, 1.0, 3.0, 3.0, 0.0, 0.0, 0.0, 0.0, 9.0][item.key.seq as usize];
+        front.choose(worth);
+        front.choose(|_| 0.0);
+        let mut left: Vec<_> = std::iter::from_fn(|| front.pop()).map(|r| r.item.key.seq).collect();
+        assert_eq!(left, [3, 1, 2, 4, 9]);
+        (1..=CHOICE as u64 + 1).for_each(|seq| front.push(ready(1, seq)));
+        front.choose(|item| item.key.seq as f32);
+        left = front.pop().into_iter().map(|r| r.item.key.seq).collect();
+        assert_eq!(left, [CHOICE as u64], "farther is not looked");
+        Front::default().choose(worth);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! All hosts, and the order of their turns.
 
 use super::address::{self, Addresses};
+use super::cash::Cash;
 use super::host::{Host, Place};
 use super::outcome::Trouble;
 use super::politeness::PUBLIC_IP_DELAY;
@@ -59,6 +60,8 @@ pub struct State {
     pub(super) speed: Speed,
     /// Who waits for what is wanted more, where anything is.
     pub(super) preference: Option<Preference>,
+    /// What came to pages that are not fetched yet, where importance counts.
+    pub(super) cash: Option<Cash>,
     /// Hosts of which something is done with since the last [`State::pump`].
     pub(super) quiet: Vec<HostId>,
     pub(super) last_permit: u64,
@@ -84,6 +87,7 @@ impl State {
         State {
             speed: Speed::new(config.max_speed),
             preference: config.preference.map(Preference::new),
+            cash: config.important_urls.map(Cash::new),
             quiet: Vec::new(),
             config,
             rng,

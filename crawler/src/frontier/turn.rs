@@ -158,6 +158,7 @@ impl State {
             }
             return self.ask(id, now, called, Ask::Errand, gate, out);
         }
+        self.choose(id, now);
         for _ in 0..DROPS_PER_TURN {
             self.load_lower(id, out);
             let Some(host) = self.hosts.get_mut(&id) else { return Turn::Wait };
@@ -228,13 +229,14 @@ impl State {
 
     /// Reads on, if a lower level than the front's has entries on disk, or the front runs low.
     fn load_lower(&mut self, id: HostId, out: &mut Vec<Effect>) {
-        let wanting = self.timers.len() + 1;
+        let (wanting, choice) = (self.timers.len() + 1, self.choice());
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let Some(level) = host.levels.lowest() else { return };
         if host.levels.loading() || self.loads >= MAX_LOADS * 2 {
             return;
         }
-        let limit = load_limit(host.pace.delay(&self.config, host.public()), wanting, self.config.front_urls);
+        let delay = host.pace.delay(&self.config, host.public());
+        let limit = load_limit(delay, choice, wanting, self.config.front_urls);
         let warm = host.warm.as_ref();
         let served = warm.and_then(|warm| warm.front.peek()).map(|(level, _)| level);
         let len = warm.map_or(0, |warm| warm.front.len());

@@ -4,6 +4,7 @@ use super::swarm::named;
 use super::{Live, rfc3339, rfc3339_instant};
 use crate::api::{PeerError, types};
 use crate::worker::make::Received;
+use anthill_agent::importance::MILLIONTHS;
 use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Scope;
 use anthill_crawler::filter::Verdict;
@@ -50,6 +51,8 @@ impl Live {
         if let Some(record) = self.store.url(&ids.url)? {
             self.explain_record(&ids.url, &record, &mut told)?;
         }
+        let cash = self.ask(move |mind| mind.crawl().cash_of(&ids.url))?;
+        told.importance += cash as f64 / MILLIONTHS;
         let host = ids.host;
         if self.store.in_flight()?.iter().any(|p| p.url == canon.url()) {
             told.state = "in flight".into();
@@ -157,6 +160,7 @@ impl Live {
         if let Some(relevance) = record.relevance {
             told.topic.get_or_insert_default().relevance = Some(share(relevance));
         }
+        told.importance += record.importance as f64 / MILLIONTHS;
         told.attempts_total = u64::from(record.tries);
         told.attempts = record.attempts().iter().map(attempt).collect();
         if let Some(document) = self.store.document(id)? {

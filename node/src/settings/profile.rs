@@ -56,7 +56,7 @@ pub fn bound(path: &[String]) -> Option<Bound> {
         | ["index", "stemming"]
         | ["topic", "digest" | "levels"] => Some(Bound::Same),
         ["host_delay" | "ip_delay"] => Some(Bound::Least),
-        ["seeds" | "scope" | "subscriptions"] | ["limits" | "filters" | "revisit", _] | ["extract", _, _] => {
+        ["seeds" | "scope" | "subscriptions" | "importance"] | ["limits" | "filters" | "revisit", _] | ["extract", _, _] => {
             Some(Bound::Free)
         }
         _ => None,

@@ -55,6 +55,8 @@ pub struct Settings {
     pub prefer: Vec<String>,
     /// Whether these alone are indexed.
     pub index_only: bool,
+    /// Whether important pages come before others of their host.
+    pub importance: bool,
     /// Lists that are followed from the start: a URL, and after a space the publisher's PeerId.
     pub subscriptions: Vec<String>,
     /// Hosts that are connected to at a given address.

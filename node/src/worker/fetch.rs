@@ -187,7 +187,8 @@ impl Fetching {
     }
 
     fn nothing(&self, permit: PermitId, previous: Option<Box<UrlRecord>>) {
-        self.tell(Input::Made { permit, made: Made::Nothing(String::new()), links: Vec::new(), previous });
+        let (links, targets) = (Vec::new(), Vec::new());
+        self.tell(Input::Made { permit, made: Made::Nothing(String::new()), links, targets, previous });
     }
 
     fn tell(&self, input: Input) {

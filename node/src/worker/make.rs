@@ -10,6 +10,7 @@ use crate::assistant::Assistant;
 use crate::driver::ToDriver;
 use crate::languages::Languages;
 use crate::metrics::Metrics;
+use crate::store::Store;
 use crate::store::recent::RecentSet;
 use crate::store::value::StoredPage;
 use crate::store::write::MadePage;
@@ -131,6 +132,8 @@ pub struct MakeThread {
     pub workshop: Arc<Workshop>,
     /// Responses. Bounded by the permits outstanding.
     pub inbox: Receiver<Job>,
+    /// Where pages are that have not changed.
+    pub store: Arc<Store>,
     /// Whom it tells.
     pub driver: Sender<ToDriver>,
 }
@@ -141,13 +144,15 @@ pub struct Product {
     pub made: Made,
     /// Links to be admitted.
     pub links: Vec<FoundLink>,
+    /// Pages that it links to, each once.
+    pub targets: Vec<UrlId>,
     /// The page, ready to be written.
     pub page: Option<Box<MadePage>>,
 }
 
 impl Product {
     fn nothing(why: impl Into<String>) -> Product {
-        Product { made: Made::Nothing(why.into()), links: Vec::new(), page: None }
+        Product { made: Made::Nothing(why.into()), links: Vec::new(), targets: Vec::new(), page: None }
     }
 }
 
@@ -160,13 +165,28 @@ impl MakeThread {
         let mut tools = self.workshop.tools()?;
         for job in &self.inbox {
             let Job { permit, response, at_us, previous } = job;
-            let product = self.workshop.make(&permit, response, at_us, &mut tools);
-            let input = Input::Made { permit: permit.id, made: product.made, links: product.links, previous };
-            if self.driver.send(ToDriver::Made(input, product.page)).is_err() {
+            let Product { made, links, mut targets, page } =
+                self.workshop.make(&permit, response, at_us, &mut tools);
+            if let (Made::NotModified, Task::Entry(item)) = (&made, &permit.task) {
+                targets = self.targets_as_before(item.id);
+            }
+            let input = Input::Made { permit: permit.id, made, links, targets, previous };
+            if self.driver.send(ToDriver::Made(input, page)).is_err() {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Where a page links to that has not changed: only pages are kept, so it is read again. One that cannot be read links nowhere.
+    fn targets_as_before(&self, id: UrlId) -> Vec<UrlId> {
+        match self.store.page(&id) {
+            Ok(page) => page.map(|page| self.workshop.targets(id, page)).unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(?id, %error, "a page that has not changed cannot be read: its links do not count");
+                Vec::new()
+            }
+        }
     }
 }
 
@@ -185,7 +205,7 @@ impl Workshop {
     pub fn make(&self, permit: &Permit, response: Received, at_us: u64, tools: &mut Tools) -> Product {
         let Ok(url) = Url::parse(&permit.url) else { return Product::nothing("not a URL") };
         match response.status {
-            304 => Product { made: Made::NotModified, links: Vec::new(), page: None },
+            304 => Product { made: Made::NotModified, links: Vec::new(), targets: Vec::new(), page: None },
             301 | 302 | 303 | 307 | 308 => self.redirect(&url, &response),
             200..=299 => match &permit.task {
                 Task::Robots { .. } => self.robots(&url, response.body),
@@ -200,15 +220,22 @@ impl Workshop {
 
     fn redirect(&self, url: &Url, response: &Received) -> Product {
         let Some(location) = response.header("location") else {
-            return Product { made: Made::Redirect(None), links: Vec::new(), page: None };
+            return Product {
+                made: Made::Redirect(None),
+                links: Vec::new(),
+                targets: Vec::new(),
+                page: None,
+            };
         };
         match self.canon.canonical(location, Some(url)) {
             Ok(target) => {
                 let to = target.url().to_owned();
                 let links = self.found(target, false).into_iter().collect();
-                Product { made: Made::Redirect(Some(to)), links, page: None }
+                Product { made: Made::Redirect(Some(to)), links, targets: Vec::new(), page: None }
             }
-            Err(_) => Product { made: Made::Redirect(None), links: Vec::new(), page: None },
+            Err(_) => {
+                Product { made: Made::Redirect(None), links: Vec::new(), targets: Vec::new(), page: None }
+            }
         }
     }
 
@@ -241,7 +268,7 @@ impl Workshop {
         let robots = Robots::parse(&file, &self.agent);
         let named = robots.sitemaps().iter().filter_map(|s| self.canon.canonical(s, Some(url)).ok());
         let links = named.filter_map(|target| self.found(target, true)).collect();
-        Product { made: Made::Robots(file), links, page: None }
+        Product { made: Made::Robots(file), links, targets: Vec::new(), page: None }
     }
 
     fn sitemap(&self, url: &Url, response: &Received, mut reader: Option<&mut Reader>) -> Product {
@@ -261,7 +288,7 @@ impl Workshop {
                 links.push(link);
             }
         }
-        Product { made: Made::Links, links, page: None }
+        Product { made: Made::Links, links, targets: Vec::new(), page: None }
     }
 }
 

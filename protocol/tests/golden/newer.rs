@@ -1,7 +1,7 @@
 //! What a newer program writes is refused, and the error says what helps.
 
 use anthill_protocol::wire::{Versioned, WireError};
-use anthill_protocol::{claim, exclusion, lesson, links, plan, replica, steward, view};
+use anthill_protocol::{cash, claim, exclusion, lesson, links, plan, replica, steward, view};
 
 #[track_caller]
 fn refuses<T: Versioned + std::fmt::Debug>(decode: impl Fn(&[u8]) -> Result<T, WireError>) {
@@ -15,6 +15,7 @@ fn refuses<T: Versioned + std::fmt::Debug>(decode: impl Fn(&[u8]) -> Result<T, W
 
 #[test]
 fn every_protocol_refuses_a_newer_message() {
+    refuses(cash::Message::decode);
     refuses(claim::Message::decode);
     refuses(exclusion::Message::decode);
     refuses(lesson::Message::decode);

@@ -165,6 +165,8 @@ pub struct Explanation {
     pub not_indexed: Option<String>,
     /// Sites that link to it, as far as known.
     pub inlinks: u64,
+    /// How important it is by the pages that link to it, as far as these were fetched: 1 is what a page is on average.
+    pub importance: f64,
     /// How near it is to the topic, where crawls have one.
     pub topic: Option<TopicStanding>,
     /// What is known of the last fetch that gave a page.

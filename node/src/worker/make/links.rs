@@ -17,18 +17,29 @@ use url::{Position, Url};
 /// Anchor text kept of a link to another site, in characters.
 const MAX_ANCHOR: usize = 100;
 
+/// What links of a page are good for.
+#[derive(Default)]
+pub struct Links {
+    /// To be admitted: each target once, none admitted lately.
+    pub found: Vec<FoundLink>,
+    /// From here to other sites.
+    pub inlinks: Vec<Inlink>,
+    /// Other pages that it links to, each once.
+    pub targets: Vec<UrlId>,
+}
+
 impl Workshop {
-    /// Links to be admitted (each target once, none admitted lately), and links from here to other sites. Takes the
-    /// links out of the page. `topic` is how relevant it is, and who reads what links say.
+    /// What the links of a page are good for, which are taken out of it; `own` is its id. `topic` is how relevant it is, and who reads what
+    /// links say.
     pub fn links(
         &self,
         page: &mut Page,
         url: &Url,
-        from: SiteId,
+        own: UrlId,
         mut topic: Option<(u16, &mut Reader)>,
-    ) -> (Vec<FoundLink>, Vec<Inlink>) {
-        let mut found = Vec::new();
-        let mut inlinks = Vec::new();
+    ) -> Links {
+        let mut links = Links::default();
+        let from = own.site();
         // By text first: four links in five of a page lead where another one did.
         let mut texts: Set<u64> = Set::default();
         let mut targets = Set::default();
@@ -46,13 +57,19 @@ impl Workshop {
             if ids.site != from {
                 let inlink = inlink(ids.url, from, &link.anchor);
                 if !self.recent_links.contains(link_fingerprint(&inlink)) {
-                    inlinks.push(inlink);
+                    links.inlinks.push(inlink);
                 }
             }
-            if !self.recent_urls.contains(url_fingerprint(&ids.url))
-                && targets.insert(ids.url)
-                && let Some(mut found_link) = self.found_as(target, ids, false)
-            {
+            if !targets.insert(ids.url) {
+                continue;
+            }
+            // What was admitted lately passed the filters.
+            let is_recent = self.recent_urls.contains(url_fingerprint(&ids.url));
+            let found = if is_recent { None } else { self.found_as(target, ids, false) };
+            if ids.url != own && (is_recent || found.is_some()) {
+                links.targets.push(ids.url);
+            }
+            if let Some(mut found_link) = found {
                 let clues = topic.as_mut().map(|(from, reader)| {
                     reader.clues(
                         Context { relevance: *from, ..Context::default() },
@@ -61,10 +78,10 @@ impl Workshop {
                     )
                 });
                 found_link.clues = clues.map(Box::new);
-                found.push(found_link);
+                links.found.push(found_link);
             }
         }
-        (found, inlinks)
+        links
     }
 
     /// A canonical URL as the agent wants it, unless filters drop it.

@@ -1,5 +1,6 @@
 //! A page: parsed once, and packed so that it can be written.
 
+use super::links::Links;
 use super::{Product, Received, Tools, Workshop};
 use crate::store::value::{StoredDocument, StoredPage, pack};
 use crate::store::write::MadePage;
@@ -32,6 +33,14 @@ impl Workshop {
         (parse::parse(&input, &options), host, site)
     }
 
+    /// Pages that a stored page links to, each once.
+    pub fn targets(&self, id: UrlId, stored: StoredPage) -> Vec<UrlId> {
+        let Ok(url) = Url::parse(&stored.url) else { return Vec::new() };
+        let text_url = stored.url.clone();
+        let (mut page, ..) = self.parse(&text_url, &url, &Received::from(stored));
+        self.links(&mut page, &url, id, None).targets
+    }
+
     /// Makes a page ready to be written.
     pub fn page(
         &self,
@@ -57,7 +66,7 @@ impl Workshop {
         let (relevance, sketch) =
             judged.map_or_else(Default::default, |(relevance, sketch)| (Some(relevance), sketch));
         let topic = relevance.zip(reader.as_mut());
-        let (links, inlinks) = self.links(&mut page, url, id.site(), topic);
+        let Links { found, inlinks, targets } = self.links(&mut page, url, id, topic);
         let digest = blake3::hash(&response.body);
         let mut facts = PageFacts {
             digest: first(digest.as_bytes()),
@@ -100,7 +109,9 @@ impl Workshop {
         self.metrics.pages_parsed.inc();
         self.metrics.links_found.inc_by(u64::from(facts.outlinks));
         match made {
-            Ok(made) => Product { made: Made::Page(Box::new(facts)), links, page: Some(made) },
+            Ok(made) => {
+                Product { made: Made::Page(Box::new(facts)), links: found, targets, page: Some(made) }
+            }
             Err(error) => Product::nothing(format!("could not be compressed: {error}")),
         }
     }
@@ -136,6 +147,7 @@ pub fn first_record(canon: &Canon, facts: &PageFacts, status: u16, at_s: u64) ->
         bytes: facts.bytes,
         noindex: facts.noindex,
         relevance: facts.relevance,
+        importance: 0,
         peer: String::new(),
         took_ms: 0,
         tried: Vec::new(),

@@ -208,7 +208,8 @@ impl Machine {
         made: Made,
         links: Vec<crawl::FoundLink>,
     ) {
-        let input = crawl::Input::Made { permit, made, links, previous: None };
+        let targets = links.iter().map(|link| link.id).collect();
+        let input = crawl::Input::Made { permit, made, links, targets, previous: None };
         self.soon(ctx, Duration::from_millis(20), Input::Crawl(input));
     }
 
