@@ -9,10 +9,12 @@ use anthill_protocol::key::{HostId, SiteId};
 use anthill_protocol::lesson::Lesson;
 use anthill_protocol::links::link::MAX_SINCE;
 use anthill_protocol::outlook::Worths;
+use learned::Learned;
 use paths::{Page, Paths};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+pub mod learned;
 mod paths;
 
 /// Levels by how near a page is likely to be to the topic, at most: one more than papers tried (P3). The last of all is for what filters call
@@ -74,6 +76,22 @@ impl Focus {
             unseen: 0,
             others: Worths::default(),
             best,
+        }
+    }
+
+    /// What it has learned, as it is kept over a restart.
+    pub fn learned_so_far(&self) -> Learned {
+        let (predictor, layers) = (self.predictor.clone(), self.paths.layers().clone());
+        Learned { predictor, layers, recent: self.recent.iter().copied().collect() }
+    }
+
+    /// Takes what was learned before; nothing was learned since.
+    pub fn recall(&mut self, learned: Learned) {
+        self.predictor = learned.predictor;
+        self.paths.recall(learned.layers);
+        self.recent = learned.recent.into_iter().take(RECENT).collect();
+        if !self.recent.is_empty() {
+            self.look();
         }
     }
 

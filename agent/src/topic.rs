@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::focus::Focus;
+use crate::focus::learned::Learned;
 use crate::rights::Rights;
 use anthill_crawler::focus::predict::Clues;
 use anthill_protocol::key::{HostId, Slot};
@@ -48,6 +49,18 @@ impl<R: Rights> Agent<R> {
         let focus = self.focus.as_ref().filter(|focus| focus.is_about_a_topic())?;
         let levels = self.frontier.best_levels();
         Some(levels.into_iter().map(|(slot, level)| (slot, focus.score(level))).collect())
+    }
+
+    /// What was learned of where the topic is; none where crawls have no topic.
+    pub fn learned_so_far(&self) -> Option<Learned> {
+        self.focus.as_ref().map(Focus::learned_so_far)
+    }
+
+    /// Takes what was learned before a restart.
+    pub fn recall(&mut self, learned: Learned) {
+        if let Some(focus) = &mut self.focus {
+            focus.recall(learned);
+        }
     }
 
     /// Whether crawls have a topic.

@@ -3,7 +3,7 @@
 use crate::ask::Asking;
 use crate::failure::Failure;
 use crate::human::{Page, bytes};
-use anthill_node::api::types::Explanation;
+use anthill_node::api::types::{Explanation, TopicStanding};
 use std::process::ExitCode;
 
 /// Which URL.
@@ -52,6 +52,7 @@ fn write(page: &mut Page, e: &Explanation) {
                 "level",
                 format!("{level}{expected} (page with the link {from:.2}, its words {anchor:.2})"),
             );
+            page.field_if("link from", &steps_of(topic));
         }
     }
     if let Some(last) = &e.last {
@@ -70,4 +71,15 @@ fn write(page: &mut Page, e: &Explanation) {
         let size = bytes(attempt.bytes);
         page.line(&format!("  {}{status} {} ({size}, {} ms)", attempt.at, attempt.outcome, attempt.took_ms));
     }
+}
+
+/// How far the page with the link is from the topic, as far as is known.
+fn steps_of(topic: &TopicStanding) -> Option<String> {
+    let likely = |(steps, likely): (usize, &f64)| match steps {
+        0 => format!("on topic {likely:.2}"),
+        steps if steps + 1 == topic.steps.len() => format!("farther {likely:.2}"),
+        steps => format!("{steps} steps {likely:.2}"),
+    };
+    let known: Vec<String> = topic.steps.iter().enumerate().map(likely).collect();
+    (!known.is_empty()).then(|| known.join(", "))
 }

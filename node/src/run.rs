@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::driver::{Driver, PauseSource, ToDriver, Wiring};
 use crate::ending::{self, Ending, Threads};
 use crate::languages::Languages;
+use crate::learned::Keeper;
 use crate::lists::fetch::Getter;
 use crate::lists::subscriptions::Subscriptions;
 use crate::metrics::{Metrics, Step};
@@ -106,6 +107,7 @@ async fn start(
     })?;
     let bound = listener.local_addr()?;
     let topic = crate::topic::of(&settings)?;
+    let keeper = topic.as_ref().map(|topic| Keeper::of(&settings, topic));
     let ground = crate::swarm::join(&settings, &identity).await?;
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(&settings))?);
     let interrupted = store.take_interrupted()?;
@@ -129,6 +131,7 @@ async fn start(
         description: ground.description,
         followed: subscriptions.issuers(),
         topic: topic.clone(),
+        learned: keeper.as_ref().and_then(Keeper::recall),
     };
     let mind = crate::swarm::mind(&settings, &store, &writer, signer.clone(), outset)?;
     let unsynced = Unsynced::new(writer.heads());
@@ -286,6 +289,7 @@ async fn start(
     begin(&peer, &settings, &live.key).await;
     let refreshing = tokio::spawn(peer.clone().refresh_lists());
     let disk = tokio::spawn(watch_disk(Arc::clone(&settings), driver_in.clone()));
+    let keeping = keeper.clone().map(|keeper| tokio::spawn(keeper.keep(peer.clone())));
 
     told::until_told(leash).await?;
     let ending = Ending::begin();
@@ -296,6 +300,10 @@ async fn start(
         }
     });
     disk.abort();
+    keeping.iter().for_each(|keeping| keeping.abort());
+    if let Some(keeper) = keeper {
+        keeper.write_last(&peer).await;
+    }
     let others = shared.view().is_some_and(|view| view.members().count() > 1);
     ending.leave(&hurry, others).await;
     let _ = stop_api.send(());

@@ -68,6 +68,38 @@ fn what_levels_are_worth_falls_and_languages_alone_are_no_topic() {
 }
 
 #[test]
+fn what_was_learned_is_known_again_after_a_restart() {
+    let mut before = focus(4);
+    for number in 0..60 {
+        let (name, relevance, text) =
+            if number % 3 == 0 { ("on.test", 950, "ants nest") } else { ("off.test", 10, "cars road") };
+        _ = before.admit(&host(name), &clues(300 + 10 * number as u16));
+        _ = before.learn(&item(host(name), number, None, clues(500)), relevance, sketch(text));
+    }
+    let bytes = before.learned_so_far().encode();
+    let mut after = focus(4);
+    assert_ne!(after.learned_so_far(), before.learned_so_far());
+    after.recall(Learned::decode(&bytes).expect("what was written"));
+    assert_eq!(after.learned_so_far(), before.learned_so_far());
+    for name in ["on.test", "off.test", "new.test"] {
+        assert_eq!(after.expect(&host(name), &clues(400)), before.expect(&host(name), &clues(400)));
+    }
+    assert!(after.expect(&host("on.test"), &clues(400)) > after.expect(&host("off.test"), &clues(400)));
+}
+
+#[test]
+fn what_was_damaged_is_not_taken_for_learned() {
+    let bytes = focus(4).learned_so_far().encode();
+    for damaged in [&bytes[..bytes.len() - 1], &bytes[..40], &[], &[&bytes[..], &[0]].concat()] {
+        assert!(Learned::decode(damaged).is_err());
+    }
+    let mut odd = bytes.clone();
+    // The first weight is no number.
+    odd[1..5].copy_from_slice(&f32::NAN.to_le_bytes());
+    assert!(Learned::decode(&odd).is_err());
+}
+
+#[test]
 fn a_host_that_proves_to_be_off_topic_goes_to_worse_levels() {
     let mut focus = focus(4);
     let before = focus.level(&host("a.test"), &clues(900));

@@ -86,6 +86,16 @@ impl Paths {
         self.met.len().max(self.order.len())
     }
 
+    /// What words say of layers.
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    /// Takes what was learned of words before; nothing was met yet.
+    pub fn recall(&mut self, layers: Layers) {
+        self.layers = layers;
+    }
+
     /// Whether there are lessons for others.
     pub fn has_lessons(&self) -> bool {
         !self.lessons.is_empty()

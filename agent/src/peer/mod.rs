@@ -33,6 +33,7 @@ pub use leaving::WaitsFor;
 pub use message::{Message, MessageError};
 
 use crate::agent::{Agent, Config as CrawlConfig};
+use crate::focus::learned::Learned;
 use anthill_crawler::canon;
 use anthill_crawler::time::Instant;
 use anthill_protocol::claim::Token;
@@ -416,6 +417,11 @@ impl<K: Keys + Clone> Peer<K> {
     /// What must be left alone, as far as it binds this peer.
     pub fn bound(&self) -> &Arc<anthill_crawler::exclusion::Exclusions> {
         &self.excluded.bound
+    }
+
+    /// Takes what was learned of where the topic is before a restart: before anything happens.
+    pub fn recall(&mut self, learned: Learned) {
+        self.crawl.recall(learned);
     }
 
     /// Its crawl.

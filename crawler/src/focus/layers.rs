@@ -11,6 +11,7 @@ use super::terms::Terms;
 pub use anthill_protocol::links::link::LAYERS;
 use anthill_protocol::links::link::MAX_LIKELY;
 use anthill_protocol::map::Map;
+use serde::{Deserialize, Serialize};
 
 /// Steps that are told apart at most.
 pub const STEPS: usize = LAYERS - 2;
@@ -67,7 +68,7 @@ fn place(term: &str) -> u16 {
 pub type Likely = [u8; LAYERS];
 
 /// Words of the pages of each layer.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Layers {
     words: Vec<[f32; LAYERS]>,
     sums: [f32; LAYERS],
@@ -126,6 +127,14 @@ impl Layers {
         let layers = self.words.iter_mut().flatten().chain(&mut self.sums).chain(&mut self.pages);
         layers.chain(&mut self.all).for_each(|count| *count /= 2.0);
         self.sum /= 2.0;
+    }
+
+    /// Whether it is as large as one is, and all its numbers are such as can be: one that was read may be damaged.
+    pub fn is_whole(&self) -> bool {
+        let counts = self.words.iter().flatten().chain(&self.sums).chain(&self.pages).chain(&self.all);
+        self.words.len() == PLACES
+            && self.all.len() == PLACES
+            && counts.chain([&self.sum, &self.used]).all(|count| *count >= 0.0 && count.is_finite())
     }
 
     /// How likely a page with these words is to be in each layer.

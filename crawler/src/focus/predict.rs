@@ -76,7 +76,7 @@ pub fn words(terms: &mut Terms, anchor: &str, path: &str) -> Vec<u32> {
 }
 
 /// A clue's worth.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct Weight {
     worth: f32,
     /// Sum of the squares of what it was mistaken.
@@ -84,14 +84,14 @@ struct Weight {
 }
 
 /// Relevance of pages of hosts at one place.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct Had {
     sum: f32,
     pages: f32,
 }
 
 /// Predicts, and learns.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Predictor {
     constants: [Weight; CONSTANTS],
     places: Vec<Weight>,
@@ -161,6 +161,16 @@ impl Predictor {
         let had = &mut self.hosts[place(host, HOSTS)];
         had.sum += relevance;
         had.pages += 1.0;
+    }
+
+    /// Whether it is as large as one is, and all its numbers are numbers: one that was read may be damaged.
+    pub fn is_whole(&self) -> bool {
+        let weights = self.places.iter().chain(&self.constants);
+        self.places.len() == PLACES
+            && self.hosts.len() == HOSTS
+            && weights.into_iter().all(|weight| weight.worth.is_finite() && weight.moved >= 0.0)
+            && self.hosts.iter().all(|had| had.sum.is_finite() && had.pages >= 0.0 && had.pages.is_finite())
+            && self.worths.is_whole()
     }
 
     fn constants(&self, host: &HostId, clues: &Clues) -> [f32; CONSTANTS] {

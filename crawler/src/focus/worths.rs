@@ -8,6 +8,7 @@
 use super::layers::{self, BEYOND};
 use super::predict::{CERTAIN, STEP_WORTH};
 use anthill_protocol::links::link::{Context, MAX_SINCE};
+use serde::{Deserialize, Serialize};
 
 /// Layers but the last, and the last by links since the topic.
 const CLASSES: usize = BEYOND + MAX_SINCE as usize + 1;
@@ -20,7 +21,7 @@ const OFF_TOPIC: f32 = 0.5;
 const DECAY: f32 = 0.6;
 
 /// What links were worth, and how many there were.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Worths {
     sums: [f32; CLASSES],
     links: [f32; CLASSES],
@@ -61,6 +62,12 @@ impl Worths {
         let means = self.sums.iter().zip(&self.links).map(|(sum, links)| sum / links);
         let worth: f32 = shares(page).iter().zip(means).map(|(share, mean)| share * mean).sum();
         worth.clamp(0.0, 1.0)
+    }
+
+    /// Whether all its numbers are such as can be.
+    pub fn is_whole(&self) -> bool {
+        let sums = self.sums.iter().all(|sum| *sum >= 0.0 && sum.is_finite());
+        sums && self.links.iter().all(|links| *links >= PRIOR && links.is_finite())
     }
 
     /// A link of such a page turned out to be worth that much, 0 to 1; before, it was known to be worth `was`, or it was not known.

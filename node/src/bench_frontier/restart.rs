@@ -83,6 +83,7 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
         description: alone,
         followed: BTreeSet::new(),
         topic: None,
+        learned: None,
     };
     let driver = Driver::new(Wiring {
         mind: crate::swarm::mind(settings, &store, &writer, signer, outset)?,

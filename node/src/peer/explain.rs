@@ -8,7 +8,7 @@ use anthill_agent::importance::MILLIONTHS;
 use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Scope;
 use anthill_crawler::filter::Verdict;
-use anthill_crawler::focus::predict::CERTAIN;
+use anthill_crawler::focus::predict::{CERTAIN, Context};
 use anthill_crawler::record::{Attempt, RobotsAnswer, UrlRecord, UrlState};
 use anthill_crawler::robots::Robots;
 use anthill_protocol::key::UrlId;
@@ -20,6 +20,13 @@ const MAX_INLINKS: usize = 10_000;
 /// Thousandths as a share of 1.
 fn share(thousandths: u16) -> f64 {
     f64::from(thousandths) / f64::from(CERTAIN)
+}
+
+/// How likely a page is on topic, or so many links from it; nothing if that is not known.
+fn steps(page: &Context) -> Vec<f64> {
+    let all: u32 = page.layers.iter().map(|likely| u32::from(*likely)).sum();
+    let known = page.layers.iter().filter(|_| all > 0);
+    known.map(|likely| f64::from(*likely) / f64::from(all)).collect()
 }
 
 impl Live {
@@ -51,9 +58,9 @@ impl Live {
         if let Some(record) = self.store.url(&ids.url)? {
             self.explain_record(&ids.url, &record, &mut told)?;
         }
-        let cash = self.ask(move |mind| mind.crawl().cash_of(&ids.url))?;
+        let (id, host) = (ids.url, ids.host);
+        let cash = self.ask(move |mind| mind.crawl().cash_of(&id))?;
         told.importance += cash as f64 / MILLIONTHS;
-        let host = ids.host;
         if self.store.in_flight()?.iter().any(|p| p.url == canon.url()) {
             told.state = "in flight".into();
             told.why = "it is being fetched now".into();
@@ -90,6 +97,7 @@ impl Live {
             topic.level = Some(item.key.level);
             topic.expected = expected.map(share);
             (topic.found_on, topic.anchor) = (Some(share(clues.from.relevance)), Some(share(clues.anchor)));
+            (topic.steps, topic.since) = (steps(&clues.from), Some(clues.from.since));
         }
         told.state = "queued".into();
         told.crawl = Some(item.entry.crawl.0);

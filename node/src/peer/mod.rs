@@ -28,6 +28,7 @@ use crate::swarm::{Inquiries, Question, Way};
 use crate::worker::index::ToIndexer;
 use crate::worker::make::Workshop;
 use crate::worker::write::ToWriter;
+use anthill_agent::focus::learned::Learned;
 use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::time::Instant;
@@ -101,6 +102,13 @@ impl LivePeer {
                 Err(_) => Err(PeerError::Internal("the answer broke off; the log says why".into())),
             }
         })
+    }
+}
+
+impl LivePeer {
+    /// What was learned of where the topic is; nothing where crawls have no topic, or nobody answers.
+    pub async fn learned_so_far(&self) -> Option<Learned> {
+        self.answer(|live| live.ask(|mind| mind.crawl().learned_so_far())).await.ok().flatten()
     }
 }
 

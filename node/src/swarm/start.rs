@@ -9,6 +9,7 @@ use crate::setup;
 use crate::store::Store;
 use crate::store::write::Writer;
 use anthill_agent::focus;
+use anthill_agent::focus::learned::Learned;
 use anthill_agent::peer::{Peer, Start};
 use anthill_crawler::time::Instant;
 use anthill_dht::{Handle, Identity, Incoming, Multiaddr};
@@ -141,6 +142,8 @@ pub struct Outset {
     pub followed: BTreeSet<PeerKey>,
     /// What crawls are about; none: about everything.
     pub topic: Option<focus::Settings>,
+    /// What was learned of that before.
+    pub learned: Option<Learned>,
 }
 
 /// The mind, with what the store has.
@@ -154,7 +157,7 @@ pub fn mind(
     signer: Signer,
     outset: Outset,
 ) -> anyhow::Result<Mind> {
-    let Outset { now, seed, description, followed, topic } = outset;
+    let Outset { now, seed, description, followed, topic, learned } = outset;
     let found = store.found()?;
     let copies = found.copies.into_iter().map(|record| {
         let head = writer.slot(record.slot).head;
@@ -172,5 +175,7 @@ pub fn mind(
         exclusions: found.exclusions,
     };
     let config = setup::mind(settings, followed, topic)?;
-    Peer::new(config, signer, seed, now, start).context("what this peer says of itself")
+    let mut mind = Peer::new(config, signer, seed, now, start).context("what this peer says of itself")?;
+    learned.into_iter().for_each(|learned| mind.recall(learned));
+    Ok(mind)
 }

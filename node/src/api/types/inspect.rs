@@ -190,6 +190,10 @@ pub struct TopicStanding {
     pub found_on: Option<f64>,
     /// While it waits: what the words of the link are about.
     pub anchor: Option<f64>,
+    /// While it waits: how likely the page it was found on is on topic, one to four links from it, and farther; empty if nothing is known.
+    pub steps: Vec<f64>,
+    /// While it waits: links from the last page on topic to the page it was found on; 5 is five or more, or no such page.
+    pub since: Option<u8>,
 }
 
 /// What is known of a page.

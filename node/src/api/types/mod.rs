@@ -16,7 +16,7 @@ pub use crawl::{CrawlAccepted, CrawlProgress, CrawlRequest, Refused, Scope};
 pub use exclusion::{Excluded, Exclusion, ExclusionChange, ExclusionScope, Exclusions};
 pub use inspect::{
     Attempt, Claim, ConfigReport, ConfigValue, Explanation, HostReport, Keyword, LastFetch, Lexicon, Posting,
-    RobotsReport, SiteReport, Vitals,
+    RobotsReport, SiteReport, TopicStanding, Vitals,
 };
 pub use list::{PublishRequest, Published, SubscribeRequest, Subscribed, Subscription, Subscriptions};
 pub use search::{Coverage, Hit, SearchRequest, SearchResults};
