@@ -106,7 +106,7 @@ async fn start(
         format!("the API cannot listen on {}: another program may; choose with --api IP:PORT, port 0 takes a free one", settings.api)
     })?;
     let bound = listener.local_addr()?;
-    let topic = crate::topic::of(&settings)?;
+    let topic = crate::topic::find(&settings).await?;
     let keeper = topic.as_ref().map(|topic| Keeper::of(&settings, topic));
     let ground = crate::swarm::join(&settings, &identity).await?;
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(&settings))?);

@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::sync::Arc;
 
+mod ask;
+
 /// Reads a topic model.
 ///
 /// # Errors
@@ -20,19 +22,36 @@ pub fn read(file: &Path) -> Result<Model> {
         .map_err(|error| anyhow::anyhow!("{}: {error}; `anthill topic train` makes one", file.display()))
 }
 
-/// What crawls prefer by the settings: none, if nothing.
+/// What crawls prefer by the settings: none, if nothing. A model that is not here is asked of the peers that this one begins with, and kept.
 ///
 /// # Errors
-/// The model cannot be read, or is not that of the swarm.
-pub fn of(settings: &Settings) -> Result<Option<focus::Settings>> {
+/// The model cannot be read, is not that of the swarm, or nobody has it.
+pub async fn find(settings: &Settings) -> Result<Option<focus::Settings>> {
+    let topic = &settings.topic;
+    let Some(digest) = topic.digest.as_ref().filter(|_| topic.model.is_none()) else { return of(settings) };
+    let kept = ask::kept_at(settings, digest);
+    if !kept.exists() {
+        if settings.offline || settings.bootstrap.is_empty() {
+            bail!(
+                "crawls of this swarm are about a topic, and its model is missing: name its file with `topic.model`, or peers of the swarm with `--bootstrap`"
+            );
+        }
+        ask::from_others(settings, digest).await?;
+    }
+    let model = read(&kept)?;
+    let found = model.digest().to_hex();
+    if found.as_str() != digest {
+        bail!("{} is damaged: its digest is {found}; delete it, and it is asked for again", kept.display());
+    }
+    let levels = u8::try_from(topic.levels).unwrap_or(focus::MAX_TOPIC_LEVELS);
+    Ok(Some(focus::Settings { model: Some(Arc::new(model)), levels }))
+}
+
+/// The same, of what is here.
+fn of(settings: &Settings) -> Result<Option<focus::Settings>> {
     let topic = &settings.topic;
     let levels = u8::try_from(topic.levels).unwrap_or(focus::MAX_TOPIC_LEVELS);
     let Some(file) = &topic.model else {
-        if topic.digest.is_some() {
-            bail!(
-                "crawls of this swarm are about a topic, and its model is missing: get the file from who invited you, and name it with `topic.model`"
-            );
-        }
         return Ok((!settings.prefer.is_empty()).then_some(focus::Settings { model: None, levels }));
     };
     let model = read(file).context("topic.model")?;
@@ -57,6 +76,21 @@ mod tests {
         settings
     }
 
+    #[tokio::test]
+    async fn a_model_that_came_from_others_is_read_again_and_one_that_nobody_can_be_asked_for_is_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let model = Model::unknowing();
+        let digest = model.digest().to_hex();
+        let mut wanting = settings(None, Some(&digest));
+        wanting.data = folder.path().to_owned();
+        let error = format!("{:#}", find(&wanting).await.unwrap_err());
+        assert!(error.contains("--bootstrap") && error.contains("topic.model"), "{error}");
+        std::fs::write(ask::kept_at(&wanting, &digest), model.encode()).unwrap();
+        assert_eq!(find(&wanting).await.unwrap().unwrap().model.as_deref(), Some(&model));
+        std::fs::write(ask::kept_at(&wanting, &digest), "no model").unwrap();
+        assert!(find(&wanting).await.is_err());
+    }
+
     #[test]
     fn the_model_is_that_of_the_swarm_or_it_is_said_what_is_missing() {
         let folder = tempfile::tempdir().unwrap();
@@ -70,7 +104,6 @@ mod tests {
         let spanish = Settings { prefer: vec!["es".to_owned()], ..settings(None, None) };
         assert!(of(&spanish).unwrap().is_some_and(|focus| focus.model.is_none()));
         let error = |settings: &Settings| format!("{:#}", of(settings).unwrap_err());
-        assert!(error(&settings(None, Some(&digest))).contains("topic.model"));
         assert!(error(&settings(Some(&file), Some(&"0".repeat(64)))).contains(digest.as_str()));
         std::fs::write(&file, "no model").unwrap();
         let error = error(&settings(Some(&file), None));

@@ -99,6 +99,39 @@ fn what_is_on_topic_is_fetched_first_and_explain_says_why() {
     let told = peer.get(&format!("/api/v1/explain?url={off}")).unwrap();
     assert!(told["topic"]["relevance"].as_f64() < Some(0.3), "{told}");
     assert!(peer.stop().unwrap().success());
+    assert!(data.join("topic.learned").metadata().is_ok_and(|file| file.len() > 100));
+    let again = start(&web, &data);
+    assert!(!again.log().contains("learned anew"), "{}", again.log());
+    assert!(again.stop().unwrap().success());
+}
+
+#[test]
+fn who_joins_a_swarm_with_a_topic_has_its_model_from_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = learned(dir.path());
+    let shown =
+        Command::new(binary("anthill").unwrap()).args(["topic", "show", "--json", &model]).output().unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let digest = shown["digest"].as_str().unwrap();
+    let peer = |name: &str, settings: &str, more: &[&str]| {
+        let data = dir.path().join(name);
+        std::fs::create_dir_all(&data).unwrap();
+        std::fs::write(
+            data.join("anthill.toml"),
+            format!("[topic]\n{settings}[network]\nlan = false\nupnp = false\n"),
+        )
+        .unwrap();
+        let arguments = [&["--listen", "/ip4/127.0.0.1/tcp/0"], more].concat();
+        Peer::start(&data, &arguments).unwrap()
+    };
+    let first = peer("first", &format!("model = {model:?}\ndigest = \"{digest}\"\n"), &[]);
+    let at = std::fs::read_to_string(first.data().join("peer.addr")).unwrap();
+    let second = peer("second", &format!("digest = \"{digest}\"\n"), &["--bootstrap", at.trim()]);
+    let kept = second.data().join(format!("{}.topic", &digest[..32]));
+    assert_eq!(std::fs::read(kept).unwrap(), std::fs::read(&model).unwrap());
+    second.wait(PATIENCE, |status| status["peers"]["alive"] == 1).unwrap();
+    assert!(second.stop().unwrap().success());
+    assert!(first.stop().unwrap().success());
 }
 
 /// A page in Spanish or English, different from the others.
@@ -147,7 +180,7 @@ fn a_swarm_s_topic_without_its_model_or_with_another_says_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     let model = learned(dir.path());
     for (settings, words) in [
-        (format!("digest = \"{}\"\n", "0".repeat(64)), ["topic.model", "invited"]),
+        (format!("digest = \"{}\"\n", "0".repeat(64)), ["topic.model", "--bootstrap"]),
         (format!("model = {model:?}\ndigest = \"{}\"\n", "0".repeat(64)), ["another model", "ants.topic"]),
         ("model = \"/nowhere/ants.topic\"\n".to_owned(), ["cannot read", "/nowhere/ants.topic"]),
         ("levels = 9\n".to_owned(), ["topic.levels", "1 to 6"]),

@@ -256,7 +256,8 @@ impl LivePeer {
         let room = Arc::new(Semaphore::new(ANSWERS));
         while let Some((from, bytes)) = questions.recv().await {
             let member = self.0.shared.view().is_some_and(|view| view.member(&from).is_some());
-            match Said::read(&bytes).filter(|_| member) {
+            let open = |said: &Said| member || matches!(said, Said::Ask(_, Question::Model(_)));
+            match Said::read(&bytes).filter(open) {
                 Some(Said::Answer(id, answer)) => inquiries.answered(from, id, answer),
                 Some(Said::Ask(id, question)) => {
                     // Who asks more than is answered asks again.
@@ -272,6 +273,13 @@ impl LivePeer {
         }
     }
 
+    /// The topic model of crawls, if it is the one wanted, in hexadecimal: a string of JSON.
+    fn model(&self, wanted: &[u8; 16]) -> Option<String> {
+        let focus = self.0.workshop.focus.as_ref()?;
+        let model = focus.model.as_ref().filter(|model| model.digest().as_bytes().starts_with(wanted))?;
+        Some(data_encoding::HEXLOWER.encode(&model.encode()))
+    }
+
     async fn answer_one(&self, inquiries: &Inquiries, to: PeerKey, id: u64, question: Question) {
         match question {
             Question::Status => {
@@ -285,6 +293,7 @@ impl LivePeer {
                 let told = self.answer(move |live| live.lexicon(&term, false)).await;
                 inquiries.answer(to, id, told.ok().as_ref());
             }
+            Question::Model(wanted) => inquiries.answer(to, id, self.model(&wanted).as_ref()),
             Question::Explain(url) => {
                 let told = self.answer(move |live| live.explain(&url)).await;
                 inquiries.answer(to, id, told.ok().as_ref());

@@ -33,6 +33,8 @@ pub enum Question {
     Explain(String),
     /// What it knows of a term, in the slots it holds.
     Lexicon(String),
+    /// The topic model of the swarm's crawls, by the first 16 bytes of its digest; also asked by who is no member yet.
+    Model([u8; 16]),
 }
 
 /// What is said.
@@ -50,6 +52,16 @@ impl Versioned for Said {
 }
 
 impl Said {
+    /// The bytes that travel.
+    pub fn bytes(&self) -> Vec<u8> {
+        [&[INQUIRY], encode(self).as_slice()].concat()
+    }
+
+    /// What was said, if it is of these and within bounds.
+    pub fn heard(bytes: &[u8]) -> Option<Said> {
+        Said::read(bytes.strip_prefix(&[INQUIRY])?)
+    }
+
     /// What was said, if it is within bounds.
     pub fn read(bytes: &[u8]) -> Option<Said> {
         let said: Said = decode(bytes).ok()?;
@@ -57,7 +69,7 @@ impl Said {
             Said::Ask(_, Question::Site(text) | Question::Explain(text) | Question::Lexicon(text)) => {
                 text.len() <= MAX_ASKED
             }
-            Said::Ask(_, Question::Status) | Said::Answer(_, None) => true,
+            Said::Ask(_, Question::Status | Question::Model(_)) | Said::Answer(_, None) => true,
             Said::Answer(_, Some(answer)) => answer.len() <= MAX_ANSWER,
         };
         fits.then_some(said)
@@ -94,7 +106,7 @@ impl Inquiries {
 
     fn say(&self, to: &PeerKey, said: &Said) {
         let Some(to) = name::peer_id(&to.0) else { return };
-        let bytes = [&[INQUIRY], encode(said).as_slice()].concat();
+        let bytes = said.bytes();
         // Who hears nothing has not been answered.
         let _ = self.handle.send(to, Lane::Control, bytes);
     }
@@ -147,6 +159,9 @@ mod tests {
         assert_eq!(encode(&Said::Ask(7, Question::Status)), [1, 0, 7, 0]);
         assert_eq!(encode(&Said::Ask(7, Question::Site("a".into()))), [1, 0, 7, 1, 1, b'a']);
         assert_eq!(encode(&Said::Answer(7, None)), [1, 1, 7, 0]);
+        let model = Said::Ask(7, Question::Model([9; 16]));
+        assert_eq!(encode(&model), [&[1, 0, 7, 4][..], &[9; 16]].concat());
+        assert_eq!(Said::heard(&model.bytes()), Some(model));
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn lane(message: &Message) -> Lane {
         Message::View(_) | Message::Claim(claim::Message::Renew { .. } | claim::Message::Renewed { .. }) => {
             Lane::Urgent
         }
-        Message::Replica(_) | Message::Links(_) => Lane::Bulk,
+        Message::Replica(_) | Message::Links(_) | Message::Cash(_) => Lane::Bulk,
         _ => Lane::Control,
     }
 }
