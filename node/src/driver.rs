@@ -383,6 +383,9 @@ impl Driver {
                 }
                 Effect::Commit(commit) => {
                     let made = commit.permit.and_then(|p| self.made.remove(&p));
+                    if let Some((id, record)) = commit.record.as_ref().filter(|_| commit.permit.is_some()) {
+                        self.shared.fetched(*id, record);
+                    }
                     ToWriter::Write(Write { commit, made })
                 }
                 Effect::PromoteDue(now, limit) => ToWriter::PromoteDue(now, limit),

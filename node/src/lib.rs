@@ -14,6 +14,7 @@ mod ending;
 pub mod files;
 pub mod floor;
 mod languages;
+mod lately;
 mod learned;
 pub mod lists;
 pub mod logging;

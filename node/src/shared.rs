@@ -1,12 +1,13 @@
 //! What every thread may look at without asking the driver: sums, rates, troubles.
 
+use crate::lately::{Lately, Visit};
 use crate::store::CrawlCounts;
 use crate::store::value::Totals;
 use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::focus::ability::Ability;
 use anthill_crawler::map::Map;
-use anthill_crawler::record::CrawlId;
-use anthill_protocol::key::Slot;
+use anthill_crawler::record::{CrawlId, UrlRecord};
+use anthill_protocol::key::{Slot, UrlId};
 use anthill_protocol::view::View;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,6 +55,7 @@ pub struct Shared {
     view: Mutex<Option<Arc<View>>>,
     ability: Mutex<Option<Ability>>,
     exclusions: Mutex<Arc<Exclusions>>,
+    lately: Mutex<Lately>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -161,6 +163,17 @@ impl Shared {
     /// Replaces it; tells what it was.
     pub fn set_exclusions(&self, exclusions: Arc<Exclusions>) -> Arc<Exclusions> {
         std::mem::replace(&mut lock(&self.exclusions), exclusions)
+    }
+
+    /// A request for a URL ended, of which this is the record by then.
+    pub fn fetched(&self, id: UrlId, record: &UrlRecord) {
+        lock(&self.lately).ended(id, record);
+    }
+
+    /// Pages fetched lately, the oldest first; and how many there were and how many of them on topic, now and then.
+    pub fn lately(&self) -> (Vec<Visit>, Vec<(u64, u64)>) {
+        let lately = lock(&self.lately);
+        (lately.visits().cloned().collect(), lately.curve())
     }
 
     /// Counts a response.

@@ -3,6 +3,7 @@
 //! [`router`] makes of a [`Peer`] everything that is answered on the API address, [`serve`] answers it.
 
 mod access;
+mod events;
 mod page;
 mod peer;
 mod problem;

@@ -2,7 +2,7 @@
 
 use super::types::{
     ConfigReport, CrawlAccepted, CrawlProgress, CrawlRequest, Excluded, ExclusionChange, Exclusions,
-    Explanation, ExportRequest, ImportReport, Invitation, Lexicon, Negotiations, PeerFound, Peers,
+    Explanation, ExportRequest, Fetched, ImportReport, Invitation, Lexicon, Negotiations, PeerFound, Peers,
     PublishRequest, Published, Refounded, SearchRequest, SearchResults, SiteReport, Status, SubscribeRequest,
     Subscribed, Subscriptions,
 };
@@ -59,6 +59,10 @@ pub trait Peer: Send + Sync + 'static {
     fn swarm_status(&self) -> Answer<'_, Status>;
     /// The peers of the swarm, this one first.
     fn peers(&self) -> Answer<'_, Peers>;
+    /// What this peer fetched lately.
+    fn fetched(&self) -> Answer<'_, Fetched>;
+    /// What all peers fetched lately that answer.
+    fn swarm_fetched(&self) -> Answer<'_, Fetched>;
     /// Negotiations that this peer is or was in.
     fn negotiations(&self) -> Answer<'_, Negotiations>;
     /// Where the swarm's lookups find a peer. Bad: no PeerId. Not found: nobody knows it. Conflict: this peer talks to nobody.

@@ -113,6 +113,14 @@ pub(super) async fn status(
     Ok(Json(if swarm { app.peer.swarm_status().await? } else { app.peer.status().await? }))
 }
 
+pub(super) async fn fetched(
+    State(app): Shared,
+    parameters: Result<Query<StatusParameters>, QueryRejection>,
+) -> Answer<impl Serialize> {
+    let Query(StatusParameters { swarm }) = parameters.map_err(|e| Problem::bad(e.body_text()))?;
+    Ok(Json(if swarm { app.peer.swarm_fetched().await? } else { app.peer.fetched().await? }))
+}
+
 pub(super) async fn contracts(State(app): Shared) -> Answer<impl Serialize> {
     Ok(Json(app.peer.negotiations().await?))
 }

@@ -4,7 +4,7 @@ use super::access::Auth;
 use super::peer::Peer;
 use super::problem::Problem;
 use super::serve::Remote;
-use super::{page, read, transfer, write};
+use super::{events, page, read, transfer, write};
 use crate::metrics::{Metrics, Step};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -34,6 +34,7 @@ pub(super) struct App {
     answering: Histogram,
     requests: Semaphore,
     pub(super) transfers: Arc<Semaphore>,
+    pub(super) listeners: Arc<Semaphore>,
 }
 
 /// One path and method.
@@ -57,11 +58,14 @@ pub(super) fn routes() -> Vec<Route> {
         read(page::STYLE_PATH, get(page::style)),
         read(page::ICON_PATH, get(page::icon)),
         read("/opensearch.xml", get(page::opensearch)),
+        read("/dashboard", get(page::dashboard)),
         read("/healthz", get(read::health)),
         read("/metrics", get(read::metrics)),
         read("/api/v1/openapi.json", get(read::openapi)),
         read("/api/v1/search", get(read::search)),
         read("/api/v1/status", get(read::status)),
+        read("/api/v1/fetched", get(read::fetched)),
+        read("/api/v1/events", get(events::events)),
         read("/api/v1/contracts", get(read::contracts)),
         read("/api/v1/peers", get(read::peers)),
         read("/api/v1/peers/{peer_id}", get(read::find_peer)),
@@ -94,6 +98,7 @@ pub fn router(peer: Arc<dyn Peer>, auth: Auth, metrics: &Metrics) -> Router {
         answering: metrics.step(Step::Api),
         requests: Semaphore::new(MAX_REQUESTS),
         transfers: Arc::new(Semaphore::new(MAX_TRANSFERS)),
+        listeners: Arc::new(Semaphore::new(events::MAX_LISTENERS)),
     });
     routes()
         .into_iter()

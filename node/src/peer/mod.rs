@@ -5,6 +5,7 @@ mod crawl;
 mod exclude;
 mod explain;
 mod export;
+mod fetched;
 mod import;
 mod lexicon;
 mod lists;
@@ -188,6 +189,17 @@ impl Peer for LivePeer {
         Box::pin(async move {
             let peers = self.answer(|live| Ok(live.peers())).await?;
             Ok(self.introduced(peers).await)
+        })
+    }
+
+    fn fetched(&self) -> Answer<'_, types::Fetched> {
+        self.answer(Live::fetched)
+    }
+
+    fn swarm_fetched(&self) -> Answer<'_, types::Fetched> {
+        Box::pin(async move {
+            let own = self.answer(Live::fetched).await?;
+            Ok(self.swarm_fetched(own).await)
         })
     }
 

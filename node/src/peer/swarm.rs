@@ -293,6 +293,7 @@ impl LivePeer {
                 let told = self.answer(move |live| live.lexicon(&term, false)).await;
                 inquiries.answer(to, id, told.ok().as_ref());
             }
+            Question::Fetched => inquiries.answer(to, id, self.answer(Live::fetched).await.ok().as_ref()),
             Question::Model(wanted) => inquiries.answer(to, id, self.model(&wanted).as_ref()),
             Question::Explain(url) => {
                 let told = self.answer(move |live| live.explain(&url)).await;

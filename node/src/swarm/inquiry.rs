@@ -35,6 +35,8 @@ pub enum Question {
     Lexicon(String),
     /// The topic model of the swarm's crawls, by the first 16 bytes of its digest; also asked by who is no member yet.
     Model([u8; 16]),
+    /// What it fetched lately.
+    Fetched,
 }
 
 /// What is said.
@@ -69,7 +71,8 @@ impl Said {
             Said::Ask(_, Question::Site(text) | Question::Explain(text) | Question::Lexicon(text)) => {
                 text.len() <= MAX_ASKED
             }
-            Said::Ask(_, Question::Status | Question::Model(_)) | Said::Answer(_, None) => true,
+            Said::Ask(_, Question::Status | Question::Model(_) | Question::Fetched)
+            | Said::Answer(_, None) => true,
             Said::Answer(_, Some(answer)) => answer.len() <= MAX_ANSWER,
         };
         fits.then_some(said)

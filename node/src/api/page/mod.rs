@@ -1,5 +1,6 @@
 //! The search page: works without scripts, loads nothing from elsewhere, and can be used by keyboard and by ear.
 
+mod dashboard;
 mod html;
 mod parts;
 mod progress;
@@ -56,6 +57,16 @@ pub(super) async fn search(
 
 async fn answer(app: &App, request: SearchRequest) -> Result<Json<SearchResults>, Problem> {
     Ok(Json(app.peer.search(request, None).await?))
+}
+
+/// `/dashboard`
+pub(super) async fn dashboard(State(app): Shared) -> Response {
+    let told =
+        tokio::join!(app.peer.status(), app.peer.peers(), app.peer.fetched(), app.peer.swarm_fetched());
+    let (Ok(own), Ok(peers), Ok(here), Ok(all)) = told else {
+        return Problem::busy("the peer does not answer now: look again in a moment").into_response();
+    };
+    Html(parts::dashboard(&dashboard::main(&own, &peers, &here, &all), dashboard::AGAIN)).into_response()
 }
 
 /// `/style.css`

@@ -172,8 +172,15 @@ fn after(out: &mut String, asked: &SearchParameters, results: &SearchResults) {
     }
 }
 
+/// `/dashboard`, to be looked at again after some seconds.
+pub(super) fn dashboard(main: &str, again: u32) -> String {
+    let refresh = format!("<meta http-equiv=\"refresh\" content=\"{again}\">\n</head>");
+    let header = head_form(&SearchParameters::default());
+    page("What the swarm does – Anthill", &header, main).replacen("</head>", &refresh, 1)
+}
+
 /// What every page ends with.
-const BOTTOM: &str = "</main>\n<footer class=\"quiet\"><a href=\"/opensearch.xml\" rel=\"search\">OpenSearch</a> · \
+const BOTTOM: &str = "</main>\n<footer class=\"quiet\"><a href=\"/dashboard\">What the swarm does</a> · <a href=\"/opensearch.xml\" rel=\"search\">OpenSearch</a> · \
      <a href=\"/api/v1/openapi.json\">API</a></footer>\n</body>\n</html>\n";
 
 fn page(title: &str, header: &str, main: &str) -> String {

@@ -64,6 +64,9 @@ fn every_object_is_written_as_the_document_has_it() {
     same::<Refounded>("Refounded", &[]);
     same::<Peers>("Peers", &[]);
     same::<PeerEntry>("PeerEntry", &[]);
+    same::<Fetched>("Fetched", &[]);
+    same::<FetchedPage>("FetchedPage", &[]);
+    same::<HarvestPoint>("HarvestPoint", &[]);
     same::<Negotiations>("Negotiations", &[]);
     same::<TopicAbility>("TopicAbility", &[]);
     same::<Negotiation>("Negotiation", &[]);

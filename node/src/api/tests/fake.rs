@@ -39,6 +39,22 @@ pub fn hit(rank: u64) -> Hit {
     }
 }
 
+/// A seed, what was found on it, and something found on a page that is not told of.
+pub fn fetched() -> Fetched {
+    let page = |number: u64, from: Option<u64>, relevance| FetchedPage {
+        number,
+        id: format!("{number:032x}"),
+        url: format!("http://a.test/{number}?<&>"),
+        from: from.map(|from| format!("{from:032x}")),
+        peer: "12D3KooWabcdef".to_owned(),
+        relevance,
+        ..FetchedPage::default()
+    };
+    let pages = vec![page(3, Some(9), None), page(2, Some(1), Some(0.9)), page(1, None, Some(0.2))];
+    let harvest = [(1, 0), (2, 1), (3, 1)].map(|(pages, on_topic)| HarvestPoint { pages, on_topic });
+    Fetched { pages, harvest: harvest.into(), peers: 1 }
+}
+
 impl Peer for Fake {
     fn status(&self) -> Answer<'_, Status> {
         let pages = Pages { indexed: 12_345, ..Pages::default() };
@@ -58,6 +74,12 @@ impl Peer for Fake {
     }
     fn peers(&self) -> Answer<'_, Peers> {
         ready(Ok(Peers { peers: vec![PeerEntry { this: true, ..PeerEntry::default() }] }))
+    }
+    fn fetched(&self) -> Answer<'_, Fetched> {
+        ready(Ok(fetched()))
+    }
+    fn swarm_fetched(&self) -> Answer<'_, Fetched> {
+        ready(Ok(Fetched { peers: 2, ..fetched() }))
     }
     fn negotiations(&self) -> Answer<'_, Negotiations> {
         ready(Ok(Negotiations { enabled: true, ..Negotiations::default() }))

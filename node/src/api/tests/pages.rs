@@ -189,8 +189,18 @@ fn unbalanced(html: &str) -> Vec<String> {
 #[tokio::test]
 async fn every_element_that_is_opened_is_closed() {
     let server = Server::start().await;
-    for path in ["/", "/search?q=ants&offset=20", "/search?q=nothing", "/search?q=down", "/icon.svg"] {
+    for path in ["/", "/search?q=ants&offset=20", "/search?q=nothing", "/search?q=down", "/icon.svg", "/dashboard"] {
         let (_, html) = page(&server, path).await;
         assert_eq!(unbalanced(&html), Vec::<String>::new(), "{path}: {html}");
     }
+}
+
+#[tokio::test]
+async fn the_dashboard_shows_what_was_fetched_and_looks_again_by_itself() {
+    let server = Server::start().await;
+    let (status, html) = page(&server, "/dashboard").await;
+    assert_eq!(status, 200);
+    assert!(html.contains("http-equiv=\"refresh\"") && html.contains("by 2 peers"), "{html}");
+    assert!(html.contains("http://a.test/2?&lt;&amp;&gt;") && html.contains("on topic 0.90"), "{html}");
+    assert!(html.contains("33 % of 3 pages") && html.contains("polyline"), "{html}");
 }

@@ -5,6 +5,7 @@
 mod contract;
 mod crawl;
 mod exclusion;
+mod fetched;
 mod inspect;
 mod list;
 mod search;
@@ -14,6 +15,7 @@ mod transfer;
 pub use contract::{Negotiation, NegotiationEvent, Negotiations, TopicAbility};
 pub use crawl::{CrawlAccepted, CrawlProgress, CrawlRequest, Refused, Scope};
 pub use exclusion::{Excluded, Exclusion, ExclusionChange, ExclusionScope, Exclusions};
+pub use fetched::{Fetched, FetchedPage, HarvestPoint};
 pub use inspect::{
     Attempt, Claim, ConfigReport, ConfigValue, Explanation, HostReport, Keyword, LastFetch, Lexicon, Posting,
     RobotsReport, SiteReport, TopicStanding, Vitals,
