@@ -128,7 +128,11 @@ fn each_kind_of_link_has_its_level() {
 #[test]
 fn where_there_is_a_topic_links_go_where_what_they_say_puts_them() {
     let about = || House {
-        focus: Some(Focus::new(&focus::Settings { model: Some(Arc::new(Model::unknowing())), levels: 4 })),
+        focus: Some(Focus::new(&focus::Settings {
+            model: Some(Arc::new(Model::unknowing())),
+            levels: 4,
+            rules: true,
+        })),
         ..house(CrawlSpec::default())
     };
     let says = |url: &str, from: u16| {

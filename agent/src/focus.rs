@@ -40,12 +40,15 @@ pub struct Settings {
     pub model: Option<Arc<Model>>,
     /// Levels, 1 to [`MAX_TOPIC_LEVELS`].
     pub levels: u8,
+    /// Whether what links of pages of each class led to is learned and counts (P3's rules); else a page is worth what the one is that links to it.
+    pub rules: bool,
 }
 
 /// What a peer has learned of where its topic is.
 pub struct Focus {
     levels: u8,
     is_about_a_topic: bool,
+    rules: bool,
     reader: Reader,
     predictor: Predictor,
     paths: Paths,
@@ -61,7 +64,7 @@ pub struct Focus {
 impl Focus {
     /// Nothing is learned yet.
     pub fn new(settings: &Settings) -> Focus {
-        let predictor = Predictor::default();
+        let predictor = Predictor::new(settings.rules);
         // Until it is known what there is here: a link of a page on topic.
         let page = Context { relevance: CERTAIN, since: 0, ..Context::default() };
         let clues = Clues { from: page, anchor: CERTAIN / 2, words: Vec::new() };
@@ -69,6 +72,7 @@ impl Focus {
         Focus {
             levels: settings.levels.clamp(1, MAX_TOPIC_LEVELS),
             is_about_a_topic: settings.model.is_some(),
+            rules: settings.rules,
             reader: Reader::new(settings.model.as_deref().cloned()),
             predictor,
             paths: Paths::default(),
@@ -87,7 +91,7 @@ impl Focus {
 
     /// Takes what was learned before; nothing was learned since.
     pub fn recall(&mut self, learned: Learned) {
-        self.predictor = learned.predictor;
+        self.predictor = learned.predictor.with_rules(self.rules);
         self.paths.recall(learned.layers);
         self.recent = learned.recent.into_iter().take(RECENT).collect();
         if !self.recent.is_empty() {

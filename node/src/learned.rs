@@ -70,7 +70,9 @@ impl Keeper {
     /// Writes it once more, if there is time for that.
     pub async fn write_last(&self, peer: &LivePeer) {
         if tokio::time::timeout(LAST, self.write(peer)).await.is_err() {
-            tracing::warn!("there was no time to write what was learned of the topic since it was last written");
+            tracing::warn!(
+                "there was no time to write what was learned of the topic since it was last written"
+            );
         }
     }
 
@@ -80,7 +82,10 @@ impl Keeper {
         let written = tokio::task::spawn_blocking(move || write(&path, about, &learned)).await;
         if let Ok(Err(error)) = written {
             let error = format!("{error:#}");
-            tracing::warn!(error, "what was learned of the topic cannot be written: it is learned anew after a restart");
+            tracing::warn!(
+                error,
+                "what was learned of the topic cannot be written: it is learned anew after a restart"
+            );
         }
     }
 }
@@ -107,7 +112,7 @@ mod tests {
     fn keeper(data: &Path, prefer: &[&str]) -> Keeper {
         let prefer = prefer.iter().map(|language| (*language).to_owned()).collect();
         let settings = Settings { prefer, ..Settings::with_data(data) };
-        Keeper::of(&settings, &focus::Settings { model: None, levels: 4 })
+        Keeper::of(&settings, &focus::Settings { model: None, levels: 4, rules: true })
     }
 
     #[test]
@@ -115,7 +120,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let spanish = keeper(dir.path(), &["es"]);
         assert!(spanish.recall().is_none());
-        let learned = Focus::new(&focus::Settings { model: None, levels: 4 }).learned_so_far();
+        let learned = Focus::new(&focus::Settings { model: None, levels: 4, rules: true }).learned_so_far();
         write(&spanish.path, spanish.about, &learned).unwrap();
         assert_eq!(spanish.recall(), Some(learned));
         assert!(keeper(dir.path(), &["es", "en"]).recall().is_none());

@@ -44,7 +44,7 @@ pub async fn find(settings: &Settings) -> Result<Option<focus::Settings>> {
         bail!("{} is damaged: its digest is {found}; delete it, and it is asked for again", kept.display());
     }
     let levels = u8::try_from(topic.levels).unwrap_or(focus::MAX_TOPIC_LEVELS);
-    Ok(Some(focus::Settings { model: Some(Arc::new(model)), levels }))
+    Ok(Some(focus::Settings { model: Some(Arc::new(model)), levels, rules: topic.rules }))
 }
 
 /// The same, of what is here.
@@ -52,7 +52,11 @@ fn of(settings: &Settings) -> Result<Option<focus::Settings>> {
     let topic = &settings.topic;
     let levels = u8::try_from(topic.levels).unwrap_or(focus::MAX_TOPIC_LEVELS);
     let Some(file) = &topic.model else {
-        return Ok((!settings.prefer.is_empty()).then_some(focus::Settings { model: None, levels }));
+        return Ok((!settings.prefer.is_empty()).then_some(focus::Settings {
+            model: None,
+            levels,
+            rules: topic.rules,
+        }));
     };
     let model = read(file).context("topic.model")?;
     let digest = model.digest().to_hex();
@@ -62,7 +66,7 @@ fn of(settings: &Settings) -> Result<Option<focus::Settings>> {
             file.display()
         );
     }
-    Ok(Some(focus::Settings { model: Some(Arc::new(model)), levels }))
+    Ok(Some(focus::Settings { model: Some(Arc::new(model)), levels, rules: topic.rules }))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 """harvest.py [PEERS...]: of the first pages that a crawl about a topic fetches, how many are on topic: with 1 to 6 levels, and breadth-first. WIKI is
 a folder of the Wikispeedia articles as a web (hosts/HOST/PATH and manifest.tsv with the categories of each URL). Models learn from 30 pages of the topic
 and 60 others, which do not count as harvest; beside what peers fetch are drawn what best-first (by how relevant the linking page is) and an oracle
-would fetch on the same graph, one page after the other. DRAWS, TOPICS and LEVELS (0: breadth-first) say how much of it is done; with ABILITY=W swarms make contracts by ability
+would fetch on the same graph, one page after the other. DRAWS, TOPICS and LEVELS (0: breadth-first) say how much of it is done; RULES=0 leaves out what the crawl
+learns of links between kinds of pages (P3's rules); with ABILITY=W swarms make contracts by ability
 from that threshold on."""
 from topics import *
 

@@ -5,6 +5,8 @@ from common import *
 
 FAST = ["--host-delay", os.environ.get("DELAY", "10ms"), "--ip-delay", "0s", "--allow-private"]
 ANTHILL = os.path.join(BIN, "anthill")
+# Whether crawls learn what links between kinds of pages are worth.
+RULES = "false" if os.environ.get("RULES") == "0" else "true"
 PATIENCE = 900
 # How often peers find out how able they are, where there are contracts.
 INTERVAL = os.environ.get("INTERVAL", "5s")
@@ -73,8 +75,9 @@ class Collection:
 
     def crawled(self, room, web, model, levels, count, most, threshold=None):
         """A swarm's crawl of so many pages, breadth-first if there are no levels; with contracts by ability from `threshold` on, if it is given."""
-        settings = f'[topic]\nmodel = "{model}"\nlevels = {levels}\n' if levels else ""
-        how, contracts, look = f"{levels} levels" if levels else "breadth-first", {}, lambda swarm: None
+        settings = f'[topic]\nmodel = "{model}"\nlevels = {levels}\nrules = {RULES}\n' if levels else ""
+        without = "" if RULES == "true" else " without rules"
+        how, contracts, look = f"{levels} levels{without}" if levels else "breadth-first", {}, lambda swarm: None
         if threshold is not None:
             settings += f"[contracts]\nenabled = true\nability = {threshold}\nability_interval = \"{INTERVAL}\"\n"
             how, look = f"{how}, contracts from {threshold}", lambda swarm: contracts.update(by_ability(swarm))

@@ -17,7 +17,7 @@ fn clues(relevance: u16) -> Clues {
 }
 
 fn focus(levels: u8) -> Focus {
-    Focus::new(&Settings { model: Some(Arc::new(Model::unknowing())), levels })
+    Focus::new(&Settings { model: Some(Arc::new(Model::unknowing())), levels, rules: true })
 }
 
 fn id(number: usize) -> UrlId {
@@ -64,7 +64,7 @@ fn what_levels_are_worth_falls_and_languages_alone_are_no_topic() {
     assert!(scores.is_sorted_by(|a, b| a > b || *b == 0) && scores[0] > 0, "{scores:?}");
     assert_eq!(scores[4..], [0; 4], "they have their level for another reason");
     assert!(focus.is_about_a_topic());
-    assert!(!Focus::new(&Settings { model: None, levels: 4 }).is_about_a_topic());
+    assert!(!Focus::new(&Settings { model: None, levels: 4, rules: true }).is_about_a_topic());
 }
 
 #[test]

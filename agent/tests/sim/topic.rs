@@ -21,7 +21,10 @@ fn relevance(url: &str) -> u16 {
 }
 
 fn about(levels: u8, config: Config) -> Config {
-    Config { focus: Some(Settings { model: Some(Arc::new(Model::unknowing())), levels }), ..config }
+    Config {
+        focus: Some(Settings { model: Some(Arc::new(Model::unknowing())), levels, rules: true }),
+        ..config
+    }
 }
 
 fn crawled(config: Config, shape: Shape, seed: u64) -> (Driver, Vec<String>) {

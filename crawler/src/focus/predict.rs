@@ -97,22 +97,8 @@ pub struct Predictor {
     places: Vec<Weight>,
     hosts: Vec<Had>,
     worths: Worths,
-}
-
-impl Default for Predictor {
-    fn default() -> Predictor {
-        let mut constants = [Weight::default(); CONSTANTS];
-        // The page with the link, the anchor, and what the host had; the last is that there is a link.
-        for (weight, worth) in constants.iter_mut().zip([1.0, 0.5, 1.0]) {
-            weight.worth = worth;
-        }
-        Predictor {
-            constants,
-            places: vec![Weight::default(); PLACES],
-            hosts: vec![Had::default(); HOSTS],
-            worths: Worths::default(),
-        }
-    }
+    /// Whether what links of pages of each class were worth counts.
+    rules: bool,
 }
 
 fn logit(p: f32) -> f32 {
@@ -127,7 +113,29 @@ fn place(host: &HostId, places: usize) -> usize {
     (tail % places as u64) as usize
 }
 
+impl Default for Predictor {
+    fn default() -> Predictor {
+        Predictor::new(true)
+    }
+}
+
 impl Predictor {
+    /// Nothing is learned yet. With `rules` a link is worth at first what links of such pages were worth; without, what its page is.
+    pub fn new(rules: bool) -> Predictor {
+        let mut constants = [Weight::default(); CONSTANTS];
+        // The page with the link, the anchor, and what the host had; the last is that there is a link.
+        for (weight, worth) in constants.iter_mut().zip([1.0, 0.5, 1.0]) {
+            weight.worth = worth;
+        }
+        Predictor {
+            constants,
+            places: vec![Weight::default(); PLACES],
+            hosts: vec![Had::default(); HOSTS],
+            worths: Worths::default(),
+            rules,
+        }
+    }
+
     /// How relevant a page of that host will be, 0 to 1.
     pub fn predict(&self, host: &HostId, clues: &Clues) -> f32 {
         let constants = self.constants(host, clues);
@@ -163,6 +171,11 @@ impl Predictor {
         had.pages += 1.0;
     }
 
+    /// The same, with rules or without.
+    pub fn with_rules(self, rules: bool) -> Predictor {
+        Predictor { rules, ..self }
+    }
+
     /// Whether it is as large as one is, and all its numbers are numbers: one that was read may be damaged.
     pub fn is_whole(&self) -> bool {
         let weights = self.places.iter().chain(&self.constants);
@@ -181,7 +194,12 @@ impl Predictor {
             0.0
         };
         let share = f32::from(clues.anchor) / f32::from(CERTAIN);
-        [logit(self.worths.expect(&clues.from)), logit(share), of_host, 1.0]
+        let from = if self.rules {
+            self.worths.expect(&clues.from)
+        } else {
+            f32::from(clues.from.relevance) / f32::from(CERTAIN)
+        };
+        [logit(from), logit(share), of_host, 1.0]
     }
 }
 

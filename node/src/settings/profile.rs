@@ -54,11 +54,11 @@ pub fn bound(path: &[String]) -> Option<Bound> {
         ["swarm" | "replicas" | "moderators" | "prefer" | "index_only"]
         | ["canon", _]
         | ["index", "stemming"]
-        | ["topic", "digest" | "levels"] => Some(Bound::Same),
+        | ["topic", "digest" | "levels" | "rules"] => Some(Bound::Same),
         ["host_delay" | "ip_delay"] => Some(Bound::Least),
-        ["seeds" | "scope" | "subscriptions" | "importance"] | ["limits" | "filters" | "revisit", _] | ["extract", _, _] => {
-            Some(Bound::Free)
-        }
+        ["seeds" | "scope" | "subscriptions" | "importance"]
+        | ["limits" | "filters" | "revisit", _]
+        | ["extract", _, _] => Some(Bound::Free),
         _ => None,
     }
 }

@@ -137,7 +137,12 @@ pub const KEYS: &[Key] = &[
         "Whether pages in these languages alone are indexed. Others are fetched and kept all the same, for their links\n\
          lead to such pages. It holds for what is fetched from then on. The same at all peers.",
     ),
-    key("importance", Kind::Truth, "true", "Whether pages that much is linked to are fetched before others of their host."),
+    key(
+        "importance",
+        Kind::Truth,
+        "true",
+        "Whether pages that much is linked to are fetched before others of their host.",
+    ),
     key(
         "subscriptions",
         Kind::Texts,
@@ -366,6 +371,12 @@ pub const KEYS: &[Key] = &[
         Kind::Whole,
         "4",
         "Levels, 1 to 6, by how likely pages are to be on topic: those of a better one come first. The same at all peers.",
+    ),
+    key(
+        "topic.rules",
+        Kind::Truth,
+        "true",
+        "Whether it counts what links of pages like the one that links led to so far.",
     ),
     unset(
         "topic.query",

@@ -305,6 +305,8 @@ pub struct Topic {
     pub digest: Option<String>,
     /// Levels by how likely pages are to be on topic.
     pub levels: usize,
+    /// Whether rules that the crawl learns count.
+    pub rules: bool,
     /// The topic in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,

@@ -189,7 +189,9 @@ fn unbalanced(html: &str) -> Vec<String> {
 #[tokio::test]
 async fn every_element_that_is_opened_is_closed() {
     let server = Server::start().await;
-    for path in ["/", "/search?q=ants&offset=20", "/search?q=nothing", "/search?q=down", "/icon.svg", "/dashboard"] {
+    for path in
+        ["/", "/search?q=ants&offset=20", "/search?q=nothing", "/search?q=down", "/icon.svg", "/dashboard"]
+    {
         let (_, html) = page(&server, path).await;
         assert_eq!(unbalanced(&html), Vec::<String>::new(), "{path}: {html}");
     }
@@ -203,4 +205,20 @@ async fn the_dashboard_shows_what_was_fetched_and_looks_again_by_itself() {
     assert!(html.contains("http-equiv=\"refresh\"") && html.contains("by 2 peers"), "{html}");
     assert!(html.contains("http://a.test/2?&lt;&amp;&gt;") && html.contains("on topic 0.90"), "{html}");
     assert!(html.contains("33 % of 3 pages") && html.contains("polyline"), "{html}");
+}
+
+#[tokio::test]
+async fn events_tell_how_the_peer_does_and_each_page_that_was_fetched() {
+    let server = Server::start().await;
+    let mut response = server.get("/api/v1/events").send().await.expect("answer");
+    let kind = response.headers()[header::CONTENT_TYPE].to_str().expect("text").to_owned();
+    assert!(kind.starts_with("text/event-stream"), "{kind}");
+    let mut told = String::new();
+    while !told.contains("\"number\":3") {
+        told += &String::from_utf8_lossy(&response.chunk().await.expect("more").expect("no end"));
+    }
+    let places =
+        ["event: status", "\"number\":1", "\"number\":2", "\"number\":3"].map(|text| told.find(text));
+    assert!(places.is_sorted() && places[0].is_some(), "{told}");
+    assert_eq!(told.matches("event: fetched").count(), 3);
 }

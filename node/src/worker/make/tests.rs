@@ -77,7 +77,7 @@ fn pages_in_other_languages_are_not_relevant_and_not_indexed_and_their_links_are
     let settings =
         Settings { prefer: vec!["es".to_owned()], index_only: true, ..Settings::with_data(Path::new("/d")) };
     let workshop = Workshop {
-        focus: Some(focus::Settings { model: None, levels: 4 }),
+        focus: Some(focus::Settings { model: None, levels: 4, rules: true }),
         languages: Languages::of(&settings),
         ..workshop()
     };

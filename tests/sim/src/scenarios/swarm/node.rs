@@ -182,7 +182,7 @@ fn config(web: &Web, of: NodeId) -> peer::Config {
         ..frontier::Config::default()
     };
     let model = || Some(Arc::new(Model::unknowing()));
-    let focus = web.topical.then(|| focus::Settings { model: model(), levels: 4 });
+    let focus = web.topical.then(|| focus::Settings { model: model(), levels: 4, rules: true });
     peer::Config {
         crawl: anthill_agent::Config { frontier, revisit: None, focus, ..anthill_agent::Config::default() },
         view: view::Config::of(Key::of_swarm("simulated")),
