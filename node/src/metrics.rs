@@ -215,7 +215,7 @@ impl Metrics {
             copies_missing: gauge(
                 r,
                 "copies_missing",
-                "Copies at others, of slots held here, that are not whole",
+                "Copies at others, of slots held here, that are not whole, do not count yet, or are at peers that are down",
             ),
             changes_missing: gauge(
                 r,

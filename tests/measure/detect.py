@@ -41,10 +41,16 @@ def share(peer, patience=240, rest=10):
 
 
 def come_to_rest(swarm, patience=120):
-    """Waits until all is held and each copy made."""
-    until(patience, lambda: all(one and one["slots"]["copies_missing"] == 0 for one in map(Peer.status, swarm.living())))
-    swarm.settle(patience)
-    time.sleep(5)
+    """Waits until all is held and each copy made: until then one more loss could be one too many."""
+    rests = lambda: all(one and one["slots"]["copies_missing"] == 0 for one in map(Peer.status, swarm.living()))
+    still = 0
+    for _ in range(patience):
+        swarm.settle(patience)
+        still = still + 1 if rests() else 0
+        if still == 5:
+            return
+        time.sleep(1)
+    say("not at rest")
 
 
 count, times = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 10), (2, 10)))

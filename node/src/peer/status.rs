@@ -11,7 +11,7 @@ fn slots(mind: &Mind) -> types::Slots {
     types::Slots {
         held: mind.served().count() as u64,
         kept: mind.copies().kept() as u64,
-        copies_missing: debt.copies,
+        copies_missing: debt.copies + mind.claims().lacking(),
         changes_missing: debt.changes,
     }
 }

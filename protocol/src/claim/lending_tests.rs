@@ -26,6 +26,7 @@ fn what_is_lent_goes_to_the_contractor_stays_there_and_comes_back_when_the_contr
     expected.sort_unstable();
     assert!(swarm.peers[&to].holds(slot) && !swarm.peers[&owners[0]].holds(slot));
     assert_eq!(set(&swarm), Some(expected.clone()), "the contractor and the first two owners");
+    assert_eq!(swarm.peers[&to].lacking(), 0, "the last of the owners is to have none");
     swarm.feed(to, Input::Want(slot));
     swarm.run(Duration::from_secs(300));
     assert!(swarm.peers[&to].holds(slot));

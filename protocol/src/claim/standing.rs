@@ -83,6 +83,19 @@ impl<K: Keys> State<K> {
         self.lent.get(&slot).copied()
     }
 
+    /// Copies of slots held here at others that should have them and are not of the recorded set yet, or are down. Looks at every slot.
+    pub fn lacking(&self) -> u64 {
+        let Some(view) = &self.view else { return 0 };
+        let held = self.places.iter().filter(|(slot, _)| self.holds(**slot));
+        held.map(|(slot, place)| {
+            let keeps = |peer: &PeerKey| place.record.known().is_some_and(|mint| mint.claim.keeps(peer));
+            let lacks = |peer: &PeerKey| *peer != self.me && !(keeps(peer) && view.is_live(peer));
+            let desired = self.placed(*slot, view).map(|(_, desired)| desired);
+            desired.into_iter().flatten().filter(lacks).count() as u64
+        })
+        .sum()
+    }
+
     /// What this peer is doing about a slot, for logs and failed simulations.
     pub fn describe(&self, slot: Slot) -> String {
         format!("{:?}", self.places.get(&slot))

@@ -200,11 +200,16 @@ fn who_was_left_out_of_a_set_gets_a_copy_anew_before_it_is_taken_in_again() {
     swarm.show();
     swarm.run(Duration::from_secs(60));
     assert!(kept(&swarm).is_empty());
+    let lacking = |swarm: &Swarm| others.iter().map(|peer| swarm.peers[peer].lacking()).sum::<u64>();
+    assert_eq!(lacking(&swarm), 0, "two cannot have three copies");
     swarm.copied.clear();
     swarm.peers.insert(out, away);
     swarm.groups = vec![all];
     swarm.show();
+    swarm.run(Duration::from_secs(1));
+    assert!(lacking(&swarm) >= before.len() as u64, "it is to have a copy of each again");
     swarm.run(Duration::from_secs(60));
+    assert_eq!(lacking(&swarm), 0);
     let again: Vec<Slot> = kept(&swarm).intersection(&before).map(|(slot, _)| *slot).collect();
     assert!(!again.is_empty());
     for slot in again {

@@ -244,7 +244,7 @@ pub struct Manifest {
 pub struct Debt {
     /// Changes of slots held here that members have not acknowledged, summed over members.
     pub changes: u64,
-    /// Copies of members, and of those to become whole, that are not.
+    /// Copies of members that are there, which are not whole.
     pub copies: u64,
     /// Items that this peer knows it lacks.
     pub items: u64,

@@ -217,11 +217,12 @@ impl<K: Keys> State<K> {
     /// What is known to be missing, here and at members of slots held here. Looks at every slot.
     pub fn debt(&self) -> Debt {
         let mut debt = Debt::default();
+        let lives = |peer: &PeerKey| self.view.as_ref().is_none_or(|view| view.is_live(peer));
         for copy in self.copies.values() {
             if let Role::Holder(held) = &copy.role {
-                for follower in held.followers.values() {
+                for (peer, follower) in &held.followers {
                     debt.changes += copy.head.saturating_sub(follower.acked);
-                    debt.copies += u64::from(!follower.lifted);
+                    debt.copies += u64::from(!follower.lifted && held.claim.keeps(peer) && lives(peer));
                 }
             }
             debt.items += copy.session.as_ref().map_or(0, |session| session.missing());

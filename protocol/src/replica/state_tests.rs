@@ -340,9 +340,9 @@ fn who_was_to_have_a_copy_and_is_gone_is_owed_nothing() {
     net.tell(1, Input::Copy(slot(), vec![peer(2), peer(3)]));
     net.write(1, 0..5, 10);
     net.run(5);
-    assert_eq!(net.peers[&peer(1)].0.debt().copies, 2);
+    assert_eq!(net.peers[&peer(1)].0.debt().changes, 10);
     net.tell(1, Input::View(Net::view(&[peer(1), peer(2)])));
-    assert_eq!(net.peers[&peer(1)].0.debt().copies, 1);
+    assert_eq!(net.peers[&peer(1)].0.debt().changes, 5);
 }
 
 #[test]

@@ -145,7 +145,7 @@ pub struct Slots {
     pub held: u64,
     /// Of which it has a copy, those held included.
     pub kept: u64,
-    /// Copies at other peers, of slots held here, that are not whole yet.
+    /// Copies at other peers, of slots held here, that are not whole, do not count yet, or are at peers that are down.
     pub copies_missing: u64,
     /// Changes of slots held here that those who keep copies do not have yet.
     pub changes_missing: u64,

@@ -218,6 +218,10 @@ impl Check<Peer> for AllSettled {
                 let what = format!("slot {number}: {mint:?} should be {should:?} of {owners:?}: {place}");
                 return Err(Broken::new(what, [*id]));
             }
+            let lacking = holder.claims.lacking();
+            if lacking > 0 {
+                return Err(Broken::new(format!("{id} says that {lacking} copies are lacking"), [*id]));
+            }
             if let Some((id, _)) = running.iter().find(|(_, node)| node.claims.is_moving(slot)) {
                 let all: Vec<_> =
                     running.iter().map(|(id, node)| (id, node.me, node.claims.describe(slot))).collect();
