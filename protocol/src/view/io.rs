@@ -53,6 +53,8 @@ pub struct Config {
     pub fanout: usize,
     /// How long all must have agreed on a view before it is the settled one.
     pub settle_after: Duration,
+    /// The same where some are about to leave without whom the others are not primary before.
+    pub settle_soon: Duration,
     /// Of two, the survivor is primary after so long.
     pub survivor_after: Duration,
     /// So long after a goodbye, and as long more as a round of probes, somebody who has not heard it may still count the leaver's last
@@ -99,6 +101,7 @@ impl Config {
             gossip_every: ms(200),
             fanout: 3,
             settle_after: s(30),
+            settle_soon: s(1),
             survivor_after: s(120),
             word_lasts: s(40),
             refute_every: s(1),

@@ -106,6 +106,7 @@ pub(super) struct Heard {
 pub(super) struct Primary {
     swarm: Key,
     settle_after: Duration,
+    settle_soon: Duration,
     survivor_after: Duration,
     word_lasts: Duration,
     probe_every: Duration,
@@ -120,6 +121,8 @@ pub(super) struct Primary {
     current: Vec<PeerKey>,
     current_digest: u64,
     since: Option<Instant>,
+    /// See [`Primary::see`].
+    is_urgent: bool,
     /// Who knows a later settled view.
     behind: Option<PeerKey>,
     /// Electors that said that they settled on the same view.
@@ -131,6 +134,7 @@ impl Primary {
         Primary {
             swarm: config.swarm,
             settle_after: config.settle_after,
+            settle_soon: config.settle_soon,
             survivor_after: config.survivor_after,
             word_lasts: config.word_lasts,
             probe_every: config.probe_every,
@@ -141,6 +145,7 @@ impl Primary {
             current: Vec::new(),
             current_digest: 0,
             since: None,
+            is_urgent: false,
             behind: None,
             shared: BTreeSet::new(),
         }
@@ -312,8 +317,10 @@ impl Primary {
         }
     }
 
-    /// The members that are not down, this peer included; none while one of them is in doubt.
-    pub fn see(&mut self, now: Instant, members: Option<Vec<PeerKey>>) {
+    /// The members that are not down, this peer included; none while one of them is in doubt. `is_urgent`: some are about to leave, and the others
+    /// are not primary without them before a view has settled.
+    pub fn see(&mut self, now: Instant, members: Option<Vec<PeerKey>>, is_urgent: bool) {
+        self.is_urgent = is_urgent;
         let Some(mut members) = members else {
             self.since = None;
             return;
@@ -340,7 +347,7 @@ impl Primary {
         let is_new = self.last.as_ref().is_some_and(|last| last.members != self.current);
         let tried = self.own().is_some_and(|own| own.of.members == self.current);
         let since = self.since.filter(|_| is_new && !tried)?;
-        Some(since + self.settle_after)
+        Some(since + if self.is_urgent { self.settle_soon } else { self.settle_after })
     }
 
     /// If the view has stood still for long enough, and this peer is primary: the attempt to be written down.

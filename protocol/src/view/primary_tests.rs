@@ -65,14 +65,24 @@ fn who_left_counts_no_more() {
 }
 
 #[test]
+fn a_view_settles_soon_where_somebody_waits_for_that_to_leave() {
+    let three = peers(3);
+    let mut primary = settled_on(&three[..1]);
+    primary.see(START, Some(three.clone()), false);
+    assert_eq!(primary.deadline(), Some(START + config().settle_after));
+    primary.see(START + Duration::from_millis(1), Some(three), true);
+    assert_eq!(primary.deadline(), Some(START + config().settle_soon));
+}
+
+#[test]
 fn a_view_settles_when_it_stood_still_and_all_have_written_it_down() {
     let four = peers(4);
     let three = four[..3].to_vec();
     let mut primary = settled_on(&four);
-    primary.see(START, Some(three.clone()));
+    primary.see(START, Some(three.clone()), false);
     let after = START + config().settle_after;
     assert_eq!(primary.attempt(START, true), None, "too early");
-    primary.see(START + Duration::from_secs(1), Some(three.clone()));
+    primary.see(START + Duration::from_secs(1), Some(three.clone()), false);
     assert!(primary.attempt(after, primary.is_primary(sees(&three))).is_some());
     let digest = Electors { number: 6, members: three.clone() }.digest();
     let stand = Stand { attempt: digest, ..primary.stand() };
@@ -117,7 +127,7 @@ fn what_all_have_agreed_on_is_settled_though_the_view_has_changed() {
     };
     let mut primary = restarted();
     assert_eq!(primary.stand().attempt, attempt.digest(), "it is on the disk");
-    primary.see(START, Some(three[1..].to_vec()));
+    primary.see(START, Some(three[1..].to_vec()), false);
     assert_eq!(primary.agreed(&three[1]), None);
     for peer in [three[0], three[2]] {
         primary.heard(peer, &Stand { number: 5, attempt: attempt.digest(), ..Stand::default() });
@@ -134,7 +144,7 @@ fn who_left_counts_until_what_it_may_have_decided_is_known() {
     let five = peers(5);
     let three = [five[0], five[1], five[2]].to_vec();
     let mut leaver = settled_on(&five);
-    leaver.see(START, Some(three.clone()));
+    leaver.see(START, Some(three.clone()), false);
     leaver.attempt(START + config().settle_after, true).expect("an attempt");
     let (ready, next) = (leaver.parting(), Electors { number: 6, members: three.clone() });
     leaver.settle(next.clone());
@@ -216,10 +226,10 @@ fn a_leaver_counts_for_a_while_where_somebody_who_may_not_have_heard_is_away() {
 fn a_view_that_nobody_looked_at_did_not_stand_still() {
     let three = peers(3);
     let mut slept = settled_on(&three[..2]);
-    slept.see(START, Some(three.clone()));
+    slept.see(START, Some(three.clone()), false);
     slept.look_anew();
     let wakes = START + Duration::from_secs(3_600);
-    slept.see(wakes, Some(three.clone()));
+    slept.see(wakes, Some(three.clone()), false);
     assert!(slept.attempt(wakes, true).is_none());
     assert!(slept.attempt(wakes + config().settle_after, true).is_some());
 }
@@ -231,7 +241,7 @@ fn who_missed_the_end_of_an_attempt_is_not_primary_with_those_who_were_away() {
     let (three, others) = (five[..3].to_vec(), five[2..].to_vec());
     let mut missed = settled_on(&five);
     assert!(missed.is_primary(sees(&others)), "by the old view alone");
-    missed.see(START, Some(three.clone()));
+    missed.see(START, Some(three.clone()), false);
     missed.attempt(START + config().settle_after, true).expect("an attempt");
     assert!(!missed.is_primary(sees(&others)));
     assert!(missed.is_primary(sees(&three)));
@@ -244,7 +254,7 @@ fn whose_attempts_are_not_known_does_not_count() {
     let four = peers(4);
     let three = four[1..].to_vec();
     let mut ready = settled_on(&four);
-    ready.see(START, Some(three.clone()));
+    ready.see(START, Some(three.clone()), false);
     ready.attempt(START + config().settle_after, true).expect("an attempt");
     let write = |primary: &mut Primary| {
         let Stored::Electors { attempts, .. } = primary.stored() else { panic!("electors") };
@@ -255,7 +265,7 @@ fn whose_attempts_are_not_known_does_not_count() {
     assert!(away.follows(&away.stand()) && !away.follows(&ready.stand()));
     assert!(!away.follows(&Stand::default()), "it knows nothing, and may have forgotten");
     // What was tried before goes on to count, though it is the last that it would settle on.
-    ready.see(START, Some(four[2..].to_vec()));
+    ready.see(START, Some(four[2..].to_vec()), false);
     ready.attempt(START + config().settle_after, true).expect("another");
     write(&mut ready);
     let stands = |peer: &PeerKey| (*peer == four[1]).then(|| ready.stand());
@@ -265,11 +275,11 @@ fn whose_attempts_are_not_known_does_not_count() {
     assert!(!away.is_primary(sees(&four[..2])) && away.is_primary(sees(&[four[0], four[2], four[3]])));
     // Who sees the same knows it without asking, and agrees to it when it stands still here too.
     let mut sees_it = settled_on(&four);
-    sees_it.see(START, Some(three.clone()));
-    sees_it.see(START, None);
+    sees_it.see(START, Some(three.clone()), false);
+    sees_it.see(START, None, false);
     let said = Stand { others: Vec::new(), attempt: digest_of(&three), ..ready.stand() };
     assert!(sees_it.heard(four[1], &said).learned && sees_it.follows(&said));
-    sees_it.see(START, Some(three.clone()));
+    sees_it.see(START, Some(three.clone()), false);
     sees_it.attempt(START + config().settle_after, true).expect("the own attempt");
     assert_eq!(sees_it.attempts().len(), 1);
     // Who has settled follows one that has agreed to that, whatever it tried before.
@@ -286,7 +296,7 @@ fn all_views_that_many_faults_left_are_learnt() {
     let mut tried = settled_on(&ten);
     for away in &ten[1..] {
         let seen = ten.iter().filter(|peer| *peer != away).copied().collect();
-        tried.see(START, Some(seen));
+        tried.see(START, Some(seen), false);
         tried.attempt(START + config().settle_after, true).expect("another");
     }
     let Stored::Electors { attempts, .. } = tried.stored() else { panic!("electors") };

@@ -107,7 +107,7 @@ impl<K: Keys> State<K> {
                 self.settle_on(now, self.primary.refounded(vec![self.own.peer()]));
             }
         }
-        self.primary.see(now, self.standing_still());
+        self.primary.see(now, self.standing_still(), self.is_urgent(now));
         let is_due = self.settled && self.primary.deadline().is_some_and(|at| at <= now);
         if is_due && self.primary.attempt(now, self.standing(now).0).is_some() {
             self.electors_write_at.get_or_insert(now);
@@ -159,6 +159,19 @@ impl<K: Keys> State<K> {
         };
         let is_lost = self.book.members().is_empty() && self.expects_others && !is_swarm();
         self.unheard.is_empty() && compared >= neighbours && !is_lost
+    }
+
+    /// Whether those that stay would not be primary without those that are about to leave before they settle on a view of theirs: as where a founder
+    /// leaves a young swarm.
+    fn is_urgent(&self, now: Instant) -> bool {
+        let leaves = |peer: &PeerKey| match self.book.get(peer) {
+            _ if *peer == self.own.peer() => self.own.record.leaving,
+            Some(known) => known.record.leaving && known.status == Status::Alive,
+            None => false,
+        };
+        let left = Voter::Left(self.primary.parting(), Duration::MAX);
+        let then = |peer: &PeerKey| if leaves(peer) { left } else { self.voter(now, peer) };
+        self.primary.electors().any(leaves) && !self.primary.is_primary(then)
     }
 
     /// The view to settle on: all that are not down, if nobody is in doubt.

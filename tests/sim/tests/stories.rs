@@ -47,6 +47,13 @@ fn the_slots_of_one_that_says_goodbye_with_all_that_it_holds_are_held_again_soon
     assert_eq!((most(&sum, "pages_again"), most(&sum, "slots_forced")), (0, 0));
 }
 
+/// The two that stayed held themselves for the lesser part for ever, where the first view of all had not settled.
+#[test]
+fn a_swarm_goes_on_that_its_founder_leaves_while_it_is_young() {
+    let sum = told(Story::FounderLeaves, 0..8);
+    assert_eq!(most(&sum, "slots_forced"), 0, "{sum:?}");
+}
+
 #[test]
 fn who_is_cut_off_waits_and_loses_nothing() {
     for story in [Story::TwoOfThree, Story::ThreeAndTwo, Story::TwoAndTwo, Story::Flapping] {

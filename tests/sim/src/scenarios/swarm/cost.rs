@@ -1,7 +1,6 @@
 //! What a story costs: requests made again, and how long slots are without a holder.
 
 use super::node::Machine;
-use super::story::HAPPENS;
 use super::{Happened, running, web};
 use crate::EPOCH;
 use crate::check::{Broken, Check, View};
@@ -31,6 +30,8 @@ pub(super) enum Slots {
 /// Measures, and finds nothing broken.
 pub(super) struct Cost {
     of: Slots,
+    /// When it happens.
+    happens: Instant,
     /// Whom it happens to.
     concerned: Vec<NodeId>,
     /// What these have asked for since shortly before, until others may hold their slots.
@@ -50,13 +51,16 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    pub fn new(of: Slots, concerned: Vec<NodeId>) -> Cost {
+    /// Of what happens that long after the start.
+    pub fn new(of: Slots, concerned: Vec<NodeId>, after: Duration) -> Cost {
+        let happens = EPOCH + after;
         Cost {
             of,
+            happens,
             concerned,
             at_stake: 0,
             slots: None,
-            look_at: EPOCH + HAPPENS,
+            look_at: happens,
             without: BTreeMap::new(),
             longest: Duration::ZERO,
             sum: Duration::ZERO,
@@ -111,7 +115,7 @@ impl Check<Machine> for Cost {
     }
 
     fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
-        if self.slots.is_none() && view.now + LOOKS >= EPOCH + HAPPENS {
+        if self.slots.is_none() && view.now + LOOKS >= self.happens {
             self.slots = Some(self.chosen(view));
         }
         if self.look_at <= view.now {
@@ -123,7 +127,7 @@ impl Check<Machine> for Cost {
                 Happened::Sent { url, page: true, .. } => {
                     self.again += u64::from(!self.sent.insert(url.clone()));
                     let lost = self.concerned.contains(&view.actor);
-                    let since = EPOCH + HAPPENS - UNCOPIED;
+                    let since = self.happens - UNCOPIED;
                     self.at_stake += u64::from(lost && since <= view.now && self.forced == 0);
                 }
                 Happened::Forced(_) => self.forced += 1,
@@ -136,7 +140,7 @@ impl Check<Machine> for Cost {
 
     fn measures(&self) -> Vec<(&'static str, u64)> {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let happened = EPOCH + HAPPENS;
+        let happened = self.happens;
         let over = self.over_at.map(|at| ("over_after_ms", ms(at.since(happened))));
         let always = [
             ("pages", self.sent.len() as u64),

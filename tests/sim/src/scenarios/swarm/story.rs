@@ -13,7 +13,11 @@ use std::time::Duration;
 /// When the crawl begins: membership has settled by then.
 const BEGINS: Duration = Duration::from_secs(60);
 /// When it goes wrong: the crawl is under way, for half a minute more at least.
-pub(super) const HAPPENS: Duration = Duration::from_secs(70);
+const HAPPENS: Duration = Duration::from_secs(70);
+/// When all are there and no view of all can have settled.
+const YOUNG: Duration = Duration::from_secs(18);
+/// How long somebody has for leaving in order who is told to end.
+const IN_A_HURRY: Duration = Duration::from_millis(4_500);
 /// How long a machine is away that comes back.
 const AWAY: Duration = Duration::from_secs(60);
 /// Longer than it takes until a slot is taken by force.
@@ -29,6 +33,8 @@ pub enum Story {
     Leave,
     /// One of five says goodbye with all that it holds: it has no time.
     LeaveAtOnce,
+    /// Who founded a swarm of three leaves it before all have settled on a view, and has a few seconds for that.
+    FounderLeaves,
     /// One of five stops for a minute: what it held.
     HolderCrash,
     /// The same: what it only had copies of.
@@ -65,10 +71,11 @@ pub enum Story {
 
 impl Story {
     /// All of them.
-    pub const ALL: [Story; 19] = [
+    pub const ALL: [Story; 20] = [
         Story::Join,
         Story::Leave,
         Story::LeaveAtOnce,
+        Story::FounderLeaves,
         Story::HolderCrash,
         Story::ReplicaCrash,
         Story::TwoOfThree,
@@ -93,14 +100,22 @@ impl Story {
 
     fn count(self) -> u32 {
         match self {
-            Story::TwoOfThree => 3,
+            Story::TwoOfThree | Story::FounderLeaves => 3,
             Story::Join | Story::TwoAndTwo => 4,
             Story::Many | Story::HalfStopped => 200,
             _ => 5,
         }
     }
 
-    /// What, for how long, and to whom. The first machine founds the swarm and begins the crawl: it stays well.
+    /// When the crawl begins, and when it goes wrong.
+    fn moments(self) -> (Duration, Duration) {
+        match self {
+            Story::FounderLeaves => (Duration::from_secs(5), YOUNG),
+            _ => (BEGINS, HAPPENS),
+        }
+    }
+
+    /// What, for how long, and to whom. The first machine founds the swarm and begins the crawl: it stays well but for one story.
     fn accident(self) -> Option<(FaultKind, Duration, Aim)> {
         let these = |ids: std::ops::Range<u32>| Aim::These(ids.map(NodeId).collect());
         let sides =
@@ -108,6 +123,7 @@ impl Story {
         Some(match self {
             Story::Join => (FaultKind::Join, Duration::ZERO, Aim::Drawn(0)),
             Story::Leave | Story::LeaveAtOnce => (FaultKind::Leave, Duration::ZERO, these(1..2)),
+            Story::FounderLeaves => (FaultKind::Leave, Duration::ZERO, these(0..1)),
             Story::HolderCrash | Story::ReplicaCrash => (FaultKind::Kill, AWAY, these(1..2)),
             Story::TwoOfThree => (FaultKind::MassStop, AWAY, these(1..3)),
             Story::ThreeAndTwo => (FaultKind::Partition, AWAY, sides(3, 5)),
@@ -161,6 +177,7 @@ impl Scenario for Story {
             Story::Join => "story-join",
             Story::Leave => "story-leave",
             Story::LeaveAtOnce => "story-leave-at-once",
+            Story::FounderLeaves => "story-founder-leaves",
             Story::HolderCrash => "story-holder-crash",
             Story::ReplicaCrash => "story-replica-crash",
             Story::TwoOfThree => "story-two-of-three",
@@ -185,6 +202,7 @@ impl Scenario for Story {
             Story::Join => "a machine joins four that crawl",
             Story::Leave => "one of five leaves in order",
             Story::LeaveAtOnce => "one of five says goodbye with all that it holds; measured of these slots",
+            Story::FounderLeaves => "who founded a swarm of three leaves it within its first half minute",
             Story::HolderCrash => "one of five stops for a minute; measured of the slots that it held",
             Story::ReplicaCrash => "the same, measured of the slots that it had copies of",
             Story::TwoOfThree => "two of three stop for a minute",
@@ -226,9 +244,10 @@ impl Scenario for Story {
     }
 
     fn boot(&self, start: &Start) -> node::Boot {
-        let boot = node::Boot { begins: BEGINS, ..Swarm::Stormy.boot(start) };
+        let boot = node::Boot { begins: self.moments().0, ..Swarm::Stormy.boot(start) };
         match self {
             Story::LeaveAtOnce => node::Boot { leaves_within: Duration::from_millis(10), ..boot },
+            Story::FounderLeaves => node::Boot { leaves_within: IN_A_HURRY, ..boot },
             _ => boot,
         }
     }
@@ -238,7 +257,7 @@ impl Scenario for Story {
             Box::new(checks::AllFetched::default()),
             Box::new(checks::AllCopied),
             Box::new(crawls::Over::new(Swarm::Stormy)),
-            Box::new(Cost::new(self.measures(), self.concerned())),
+            Box::new(Cost::new(self.measures(), self.concerned(), self.moments().1)),
         ];
         always(Swarm::Stormy).into_iter().chain(more).collect()
     }
@@ -250,7 +269,7 @@ impl Scenario for Story {
     fn plan(&self, _: u64, _: u32, _: Duration) -> Vec<Accident> {
         let accident = self.accident().map(|(kind, lasts, aim)| Accident {
             number: 0,
-            at: HAPPENS,
+            at: self.moments().1,
             lasts,
             kind,
             aim,
