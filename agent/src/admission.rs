@@ -55,6 +55,8 @@ pub struct Offer {
     pub anchor: String,
     /// What the page is that it was found on, of one that another peer offers; none where crawls have no topic.
     pub context: Option<Context>,
+    /// What the text around it is about, in thousandths, likewise.
+    pub around: Option<u16>,
 }
 
 /// How a link was found.
@@ -125,7 +127,7 @@ impl Door<'_> {
         let depth = source.depth.saturating_add(u16::from(!link.sitemap));
         let by = Found::Link { site: source.site, sitemap: source.sitemap };
         let (crawl, from, anchor) = (source.crawl, source.id, String::new());
-        self.offer(Offer { link, crawl, depth, hops: 0, from, by, anchor, context: None }, full)
+        self.offer(Offer { link, crawl, depth, hops: 0, from, by, anchor, context: None, around: None }, full)
     }
 
     /// What another peer offers of a slot that is this peer's.
@@ -180,13 +182,26 @@ impl Door<'_> {
         let (crawl, depth, hops) = (entry.crawl, entry.depth, entry.hops.saturating_add(1));
         let (by, anchor) = (Found::Redirect, String::new());
         let from = Some(id);
-        self.offer(Offer { link: target, crawl, depth, hops, from, by, anchor, context: None }, &mut None)
+        self.offer(
+            Offer { link: target, crawl, depth, hops, from, by, anchor, context: None, around: None },
+            &mut None,
+        )
     }
 
     /// A seed: wanted even if it was seen.
     pub fn seed(&mut self, crawl: CrawlId, seed: FoundLink) -> Option<Admission> {
         let (by, anchor) = (Found::Seed, String::new());
-        let offer = Offer { link: seed, crawl, depth: 0, hops: 0, from: None, by, anchor, context: None };
+        let offer = Offer {
+            link: seed,
+            crawl,
+            depth: 0,
+            hops: 0,
+            from: None,
+            by,
+            anchor,
+            context: None,
+            around: None,
+        };
         self.offer(offer, &mut None)
     }
 
@@ -217,8 +232,9 @@ impl Door<'_> {
             return Some(if level == LEVEL_FIRST { level } else { LEVEL_LAST });
         }
         let link = &mut offer.link;
-        let clues =
-            link.clues.get_or_insert_with(|| Box::new(focus.clues(offer.context, &offer.anchor, &link.url)));
+        let clues = link.clues.get_or_insert_with(|| {
+            Box::new(focus.clues(offer.context, &offer.anchor, offer.around, &link.url))
+        });
         Some(focus.admit(&link.host, clues))
     }
 

@@ -137,7 +137,7 @@ fn where_there_is_a_topic_links_go_where_what_they_say_puts_them() {
     };
     let says = |url: &str, from: u16| {
         let from = Context { relevance: from, ..Context::default() };
-        let clues = Some(Box::new(Clues { from, anchor: 500, words: Vec::new() }));
+        let clues = Some(Box::new(Clues { from, anchor: 500, around: 500, words: Vec::new() }));
         FoundLink { clues, ..link(url) }
     };
     let sitemap = FoundLink { sitemap: true, ..says("http://a.test/sitemap.xml", 0) };

@@ -3,7 +3,7 @@
 use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::layers::Sketch;
 use anthill_crawler::focus::predict::{CERTAIN, Clues, Context, Predictor};
-use anthill_crawler::focus::reader::Reader;
+use anthill_crawler::focus::reader::{NOTHING_SAID, Reader};
 use anthill_crawler::record::{LEVELS, QueueItem};
 use anthill_protocol::key::{HostId, SiteId};
 use anthill_protocol::lesson::Lesson;
@@ -67,7 +67,7 @@ impl Focus {
         let predictor = Predictor::new(settings.rules);
         // Until it is known what there is here: a link of a page on topic.
         let page = Context { relevance: CERTAIN, since: 0, ..Context::default() };
-        let clues = Clues { from: page, anchor: CERTAIN / 2, words: Vec::new() };
+        let clues = Clues { from: page, anchor: CERTAIN / 2, around: CERTAIN / 2, words: Vec::new() };
         let best = predictor.predict(&HostId::of(SiteId::of(""), ""), &clues);
         Focus {
             levels: settings.levels.clamp(1, MAX_TOPIC_LEVELS),
@@ -100,9 +100,10 @@ impl Focus {
     }
 
     /// What a link of another peer's page says of its target; of a page of which nothing is told, as much as is said of one of which nothing is known.
-    pub fn clues(&mut self, from: Option<Context>, anchor: &str, url: &str) -> Clues {
+    pub fn clues(&mut self, from: Option<Context>, anchor: &str, around: Option<u16>, url: &str) -> Clues {
         let from = from.unwrap_or_default();
-        self.reader.clues(Context { relevance: from.relevance.min(CERTAIN), ..from }, anchor, url)
+        let page = Context { relevance: from.relevance.min(CERTAIN), ..from };
+        self.reader.clues(page, anchor, around.unwrap_or(NOTHING_SAID).min(CERTAIN), url)
     }
 
     /// The level of a page that is worth this much: each holds an equal part of what is worth less than the best that is found here. (By absolute

@@ -12,6 +12,8 @@ fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(text);
     let mut reader = Reader::new(Some(model));
     let from = reader.relevance(&text);
-    let clues = reader.clues(Context { relevance: from, ..Context::default() }, &text, &format!("http://a.test/{text}"));
-    assert!(from <= CERTAIN && clues.anchor <= CERTAIN);
+    let around = reader.around(&text);
+    let page = Context { relevance: from, ..Context::default() };
+    let clues = reader.clues(page, &text, around, &format!("http://a.test/{text}"));
+    assert!(from <= CERTAIN && clues.anchor <= CERTAIN && clues.around <= CERTAIN);
 });

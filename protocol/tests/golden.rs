@@ -73,14 +73,19 @@ mod links {
 
     #[test]
     fn a_link() {
-        golden(&link(), "03111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212");
+        golden(&link(), "04111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212");
         let of_topic = Link {
             flags: link().flags.of_page(&Context { relevance: 700, layers: [1, 2, 3, 4, 5, 112], since: 3 }),
             ..link()
         };
         golden(
             &of_topic,
-            "03111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fd52af028201a1001f",
+            "04111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fd52af028201a1001f",
+        );
+        let with_text_around = Link { flags: of_topic.flags.around(700), ..link() };
+        golden(
+            &with_text_around,
+            "04111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fd52af028201a100df",
         );
     }
 
@@ -89,7 +94,7 @@ mod links {
         let part = Part { slot: slot(16_383), counter: 300, first: 5, upto: 6, links: vec![link()] };
         golden(
             &Message::Batch(Batch { session: 1 << 40, id: 9, parts: vec![part] }),
-            "0300fd00000000000100000901fbff3ffb2c01050601111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212",
+            "0400fd00000000000100000901fbff3ffb2c01050601111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212",
         );
     }
 
@@ -107,7 +112,7 @@ mod links {
         let answers = answers.map(answered).to_vec();
         golden(
             &Message::Answers { session: 1 << 40, answers },
-            "0301fd000000000001000006090300090301090302bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbfb2c01aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa090303090304fbe80309030500",
+            "0401fd000000000001000006090300090301090302bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbfb2c01aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa090303090304fbe80309030500",
         );
     }
 

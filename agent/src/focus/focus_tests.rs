@@ -13,7 +13,7 @@ fn context(relevance: u16) -> Context {
 }
 
 fn clues(relevance: u16) -> Clues {
-    Clues { from: context(relevance), anchor: 500, words: Vec::new() }
+    Clues { from: context(relevance), anchor: 500, around: 500, words: Vec::new() }
 }
 
 fn focus(levels: u8) -> Focus {
@@ -146,8 +146,12 @@ fn paths_that_led_to_the_topic_are_known_again() {
     let mut number = 0;
     let mut fetch = |focus: &mut Focus, from: Option<(usize, Context)>, relevance: u16, text: &str| {
         number += 1;
-        let clues =
-            Clues { from: from.map_or(context(20), |(_, page)| page), anchor: 500, words: Vec::new() };
+        let clues = Clues {
+            from: from.map_or(context(20), |(_, page)| page),
+            anchor: 500,
+            around: 500,
+            words: Vec::new(),
+        };
         let item = item(host(&format!("h{number}.test")), number, from.map(|(from, _)| from), clues);
         (number, focus.learn(&item, relevance, sketch(text)))
     };
@@ -164,7 +168,8 @@ fn paths_that_led_to_the_topic_are_known_again() {
     let (_, other) = fetch(&mut focus, None, 20, "market sailor bread harbour");
     let likeliest = |page: Context| (0..page.layers.len()).max_by_key(|layer| page.layers[*layer]);
     assert_eq!((likeliest(two), likeliest(other)), (Some(2), Some(layers::BEYOND)));
-    let expect = |from| focus.expect(&host("new.test"), &Clues { from, anchor: 500, words: Vec::new() });
+    let expect =
+        |from| focus.expect(&host("new.test"), &Clues { from, anchor: 500, around: 500, words: Vec::new() });
     assert!(expect(two) > 2 * expect(other), "{} and {}", expect(two), expect(other));
 }
 
@@ -175,7 +180,7 @@ fn links_since_the_topic_are_counted() {
     for (number, (relevance, since)) in
         [(20, 5), (900, 0), (20, 1), (20, 2), (900, 0), (20, 1)].into_iter().enumerate()
     {
-        let clues = Clues { from: page, anchor: 500, words: Vec::new() };
+        let clues = Clues { from: page, anchor: 500, around: 500, words: Vec::new() };
         page = focus.learn(&item(host("a.test"), number, None, clues), relevance, sketch("ant"));
         assert_eq!((page.relevance, page.since), (relevance, since), "{number}");
     }

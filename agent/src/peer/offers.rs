@@ -28,7 +28,11 @@ pub fn link(offer: &Offer, anchor: &str) -> Option<Link> {
         anchor: anchor[..end].to_owned(),
         crawl: offer.crawl.0,
         depth: offer.depth,
-        flags: offer.link.clues.as_ref().map_or(flags, |clues| flags.of_page(&clues.from)),
+        flags: offer
+            .link
+            .clues
+            .as_ref()
+            .map_or(flags, |clues| flags.of_page(&clues.from).around(clues.around)),
     })
 }
 
@@ -53,6 +57,7 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
         by,
         anchor: link.anchor.clone(),
         context: link.flags.context(),
+        around: link.flags.text_around(),
         link: FoundLink {
             id,
             host: canon.host_id(),

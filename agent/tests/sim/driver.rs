@@ -322,6 +322,7 @@ impl Driver {
                 Box::new(Clues {
                     from: Context { relevance, ..Context::default() },
                     anchor: 500,
+                    around: 500,
                     words: words_of_host(url),
                 })
             })

@@ -22,7 +22,7 @@ const PLACES: usize = 1 << 16;
 /// Places of what hosts had so far.
 const HOSTS: usize = 1 << 14;
 /// Clues that every link has.
-const CONSTANTS: usize = 4;
+const CONSTANTS: usize = 5;
 /// What a relevance of 1 is in whole numbers.
 pub const CERTAIN: u16 = MAX_RELEVANCE;
 /// What a page is worth from which a link leads to one that is worth 1; a guess.
@@ -47,6 +47,8 @@ pub struct Clues {
     pub from: Context,
     /// What a text that says no more than the anchor is about: its relevance, in thousandths.
     pub anchor: u16,
+    /// The same of the text around the link, the anchor included.
+    pub around: u16,
     /// Words of anchor and URL, [`word`] of each, at most [`MAX_CLUES`] count.
     pub words: Vec<u32>,
 }
@@ -123,8 +125,8 @@ impl Predictor {
     /// Nothing is learned yet. With `rules` a link is worth at first what links of such pages were worth; without, what its page is.
     pub fn new(rules: bool) -> Predictor {
         let mut constants = [Weight::default(); CONSTANTS];
-        // The page with the link, the anchor, and what the host had; the last is that there is a link.
-        for (weight, worth) in constants.iter_mut().zip([1.0, 0.5, 1.0]) {
+        // The page with the link, the anchor, what is around it, and what the host had; the last is that there is a link.
+        for (weight, worth) in constants.iter_mut().zip([1.0, 0.5, 0.25, 1.0]) {
             weight.worth = worth;
         }
         Predictor {
@@ -193,13 +195,9 @@ impl Predictor {
         } else {
             0.0
         };
-        let share = f32::from(clues.anchor) / f32::from(CERTAIN);
-        let from = if self.rules {
-            self.worths.expect(&clues.from)
-        } else {
-            f32::from(clues.from.relevance) / f32::from(CERTAIN)
-        };
-        [logit(from), logit(share), of_host, 1.0]
+        let share = |thousandths: u16| f32::from(thousandths) / f32::from(CERTAIN);
+        let from = if self.rules { self.worths.expect(&clues.from) } else { share(clues.from.relevance) };
+        [logit(from), logit(share(clues.anchor)), logit(share(clues.around)), of_host, 1.0]
     }
 }
 
@@ -229,7 +227,12 @@ mod tests {
 
     fn clues(from: f64, anchor: &str) -> Clues {
         let words = words(&mut Terms::default(), anchor, "");
-        Clues { from: Context { relevance: thousandths(from), ..Context::default() }, anchor: 500, words }
+        Clues {
+            from: Context { relevance: thousandths(from), ..Context::default() },
+            anchor: 500,
+            around: 500,
+            words,
+        }
     }
 
     #[test]
@@ -240,6 +243,8 @@ mod tests {
         assert!(all.is_sorted_by(|a, b| a < b) && all[0] < 0.1 && all[4] > 0.5, "{all:?}");
         let named = Clues { anchor: 900, ..clues(0.5, "") };
         assert!(new.predict(&host("a.test"), &named) > of(0.5) + 0.1);
+        let in_its_midst = Clues { around: 900, ..clues(0.5, "") };
+        assert!(new.predict(&host("a.test"), &in_its_midst) > of(0.5) + 0.05);
     }
 
     #[test]
@@ -270,11 +275,11 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_learned_predictions_are_probabilities(
-            lessons in proptest::collection::vec((any::<[u32; 3]>(), any::<[u16; 2]>(), any::<([u8; 6], u8)>(), -1.0f32..2.0, any::<bool>()), 0..200),
+            lessons in proptest::collection::vec((any::<[u32; 3]>(), any::<[u16; 3]>(), any::<([u8; 6], u8)>(), -1.0f32..2.0, any::<bool>()), 0..200),
         ) {
             let mut predictor = Predictor::default();
-            for (words, [relevance, anchor], (layers, since), worth, has_clues) in lessons {
-                let clues = Clues { from: Context { relevance, layers, since }, anchor, words: words.to_vec() };
+            for (words, [relevance, anchor, around], (layers, since), worth, has_clues) in lessons {
+                let clues = Clues { from: Context { relevance, layers, since }, anchor, around, words: words.to_vec() };
                 predictor.learn(&host("a.test"), has_clues.then_some(&clues), worth);
                 let p = predictor.predict(&host("a.test"), &clues);
                 prop_assert!((0.0..=1.0).contains(&p), "{}", p);

@@ -12,8 +12,8 @@ pub fn text_of(title: &str, text: &str) -> String {
     [title, text].join("\n")
 }
 
-/// What an anchor says where there is no model to judge it.
-const NOTHING_SAID: u16 = CERTAIN / 2;
+/// What a text says where there is no model to judge it, or no text.
+pub const NOTHING_SAID: u16 = CERTAIN / 2;
 
 /// A model at work; each thread has its own. Without a model every page is relevant whose language is right.
 pub struct Reader {
@@ -42,12 +42,18 @@ impl Reader {
         Sketch::of(&mut self.terms, text)
     }
 
-    /// What a link says of its target, on such a page.
-    pub fn clues(&mut self, from: Context, anchor: &str, url: &str) -> Clues {
+    /// What the text around a link is about, in thousandths.
+    pub fn around(&mut self, text: &str) -> u16 {
+        if text.is_empty() { NOTHING_SAID } else { self.judge(text).unwrap_or(NOTHING_SAID) }
+    }
+
+    /// What a link says of its target, on such a page; what the text around it is about, in thousandths, see [`Reader::around`].
+    pub fn clues(&mut self, from: Context, anchor: &str, around: u16, url: &str) -> Clues {
         let path = percent_decode_str(path_of(url)).decode_utf8_lossy();
         Clues {
             from,
             anchor: self.judge(anchor).unwrap_or(NOTHING_SAID),
+            around,
             words: words(&mut self.terms, anchor, &path),
         }
     }
@@ -82,17 +88,22 @@ mod tests {
         let about = |reader: &mut Reader, text: &str| reader.relevance(&text_of("", text));
         assert!(about(&mut reader, "an ant colony has a queen and workers") > UNKNOWN);
         assert!(about(&mut reader, "bakers take bread to market at a price") < UNKNOWN);
+        let of_ants = reader.around("in a nest the ant colony has");
+        assert!(of_ants > UNKNOWN && reader.around("") == NOTHING_SAID, "{of_ants}");
         let page = Context { relevance: 700, ..Context::default() };
-        let clues = reader.clues(page, "ant colony", "http://a.test/wiki/Fire%20ant?x=1");
-        assert!(clues.from == page && clues.anchor > reader.clues(page, "bread", "http://a.test/").anchor);
+        let clues = reader.clues(page, "ant colony", 600, "http://a.test/wiki/Fire%20ant?x=1");
+        assert!(
+            clues.from == page && clues.anchor > reader.clues(page, "bread", 600, "http://a.test/").anchor
+        );
         assert_eq!(clues.words, words(&mut Terms::default(), "ant colony", "/wiki/Fire ant?x=1"));
     }
 
     #[test]
     fn without_a_model_every_text_is_relevant_and_anchors_say_nothing_but_their_words() {
         let mut reader = Reader::new(None);
+        assert_eq!(reader.around("un mercado en la ciudad"), NOTHING_SAID);
         assert_eq!(reader.relevance("el mercado"), CERTAIN);
-        let clues = reader.clues(Context::default(), "español", "http://a.test/es/");
+        let clues = reader.clues(Context::default(), "español", NOTHING_SAID, "http://a.test/es/");
         assert_eq!((clues.anchor, clues.words.len()), (NOTHING_SAID, 2));
     }
 }

@@ -6,6 +6,8 @@ pub const MAX_TEXT: usize = 1 << 20;
 pub const MAX_TITLE: usize = 1024;
 /// Characters of an anchor text: a sentence or two; what is longer does not describe the target.
 pub const MAX_ANCHOR: usize = 256;
+/// Bytes of text before a link, and after it, that say what it is about: a dozen words. A guess.
+pub const AROUND: usize = 80;
 /// Links of a page. The general indexes of large manuals, the largest honest lists, have 17,000.
 pub const MAX_LINKS: usize = 50_000;
 /// Bytes of an attribute that is used. Canonical URLs end at 2,048; a description is shorter.

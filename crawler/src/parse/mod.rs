@@ -48,11 +48,13 @@ pub struct Options {
     pub extraction: Option<Arc<Extraction>>,
     /// Whether to tell the language of the text: a third of the cost of parsing.
     pub language: bool,
+    /// Whether to tell what text is around links.
+    pub around: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { extraction: None, language: true }
+        Options { extraction: None, language: true, around: false }
     }
 }
 
@@ -122,7 +124,7 @@ fn parse_html(
     let guard = Guard::new(text, &pass);
     pass.defects.merge(defects);
     let base = base(&mut pass, input.url);
-    let links = links(&mut pass, &base);
+    let links = links(&mut pass, &base, options.around);
     let head = std::mem::take(&mut pass.head);
     let absolute = |href: String| web_url(&base, &href).map(String::from);
     let mut defects = pass.defects;
@@ -193,10 +195,10 @@ fn base(pass: &mut Pass, url: &Url) -> Url {
 }
 
 /// The page's links to the web, resolved.
-fn links(pass: &mut Pass, base: &Url) -> Vec<Link> {
+fn links(pass: &mut Pass, base: &Url, with_around: bool) -> Vec<Link> {
     let mut links = Vec::with_capacity(pass.link_count());
     let mut bad = false;
-    for (href, rel, anchor) in pass.links() {
+    for (href, rel, text) in pass.links() {
         if !may_be_web(href) {
             continue;
         }
@@ -206,7 +208,10 @@ fn links(pass: &mut Pass, base: &Url) -> Vec<Link> {
             continue;
         }
         match base.join(href) {
-            Ok(url) if is_web(&url) => links.push(Link { url, anchor, rel: tokens(rel) }),
+            Ok(url) if is_web(&url) => {
+                let around = if with_around { pass.around(text) } else { String::new() };
+                links.push(Link { url, anchor: pass.anchor(text), around, rel: tokens(rel) });
+            }
             Ok(_) => {}
             Err(_) => bad = true,
         }

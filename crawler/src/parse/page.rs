@@ -87,6 +87,8 @@ pub struct Link {
     pub url: Url,
     /// The text inside, images by their alternative text, squeezed; may be empty.
     pub anchor: String,
+    /// The same with some words before and after it; empty unless [`Options::around`](super::Options::around).
+    pub around: String,
     /// Tokens of `rel`, lower case, separated by one space; may be empty.
     pub rel: String,
 }

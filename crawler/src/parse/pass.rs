@@ -6,7 +6,7 @@
 use super::body::Body;
 use super::emitter::Attributes;
 use super::foreign::Foreign;
-use super::limits::{MAX_ANCHOR, MAX_HEADING, MAX_HEADINGS, MAX_LINKS, MAX_REL, MAX_TEXT, MAX_TITLE};
+use super::limits::{AROUND, MAX_ANCHOR, MAX_HEADING, MAX_HEADINGS, MAX_LINKS, MAX_REL, MAX_TEXT, MAX_TITLE};
 use super::meta::Head;
 use super::page::{Defect, Defects, Heading};
 use super::tags::{Attribute, Tag};
@@ -380,15 +380,22 @@ impl Pass {
         }
     }
 
-    /// The links as they stand: href, rel, anchor text.
-    pub(super) fn links(&self) -> impl Iterator<Item = (&str, &str, String)> {
+    /// The links as they stand: href, rel, and where in the text they are.
+    pub(super) fn links(&self) -> impl Iterator<Item = (&str, &str, (usize, usize))> {
         let piece = |(start, end): (usize, usize)| {
             std::str::from_utf8(self.hrefs.get(start..end).unwrap_or_default()).unwrap_or_default()
         };
-        self.links.iter().map(move |link| {
-            let anchor = self.body.text.slice(link.text.0, link.text.1, MAX_ANCHOR);
-            (piece(link.href), piece(link.rel), anchor)
-        })
+        self.links.iter().map(move |link| (piece(link.href), piece(link.rel), link.text))
+    }
+
+    /// The text of a link that is there.
+    pub(super) fn anchor(&self, (start, end): (usize, usize)) -> String {
+        self.body.text.slice(start, end, MAX_ANCHOR)
+    }
+
+    /// The same with whole words before and after it.
+    pub(super) fn around(&self, (start, end): (usize, usize)) -> String {
+        self.body.text.slice_with(start, end.min(start + MAX_ANCHOR), AROUND)
     }
 
     /// Number of links.

@@ -132,6 +132,20 @@ impl Text {
         one_line(&self.out[start.min(end)..end], limit)
     }
 
+    /// The same with whole words on both sides, in at most `more` bytes each.
+    pub(super) fn slice_with(&self, start: usize, end: usize, more: usize) -> String {
+        let end = end.min(self.out.len());
+        let start = start.min(end);
+        let before = self.out.len().min(start).saturating_sub(more);
+        let after = (end + more).min(self.out.len());
+        let (head, tail) = (&self.out[before..start], &self.out[end..after]);
+        let is_gap = |byte: &u8| byte.is_ascii_whitespace();
+        let skipped = if before == 0 { Some(0) } else { head.iter().position(is_gap) };
+        let kept = if after == self.out.len() { Some(tail.len()) } else { tail.iter().rposition(is_gap) };
+        let (from, to) = (before + skipped.unwrap_or(head.len()), end + kept.unwrap_or(0));
+        one_line(&self.out[from..to], to - from)
+    }
+
     /// The whole, without `cut` (sorted ranges that do not overlap).
     pub(super) fn into_string(mut self, cut: &[(usize, usize)]) -> String {
         let mut write = 0;
@@ -197,6 +211,31 @@ fn into_utf8(bytes: Vec<u8>) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn of(text: &str) -> Text {
+        let mut all = Text::default();
+        all.push(text.as_bytes());
+        all
+    }
+
+    #[test]
+    fn a_slice_with_more_has_whole_words_on_both_sides() {
+        let all = "the queen of a große ant colony lays eggs";
+        let text = of(all);
+        let at = text.out.windows(3).position(|three| three == b"ant").expect("it");
+        for (more, words) in [
+            (0, "ant"),
+            (1, "ant"),
+            (7, "ant"),
+            (8, "große ant colony"),
+            (10, "a große ant colony"),
+            (99, all),
+        ] {
+            assert_eq!(text.slice_with(at, at + 3, more), words, "{more}");
+        }
+        assert_eq!(text.slice_with(500, 900, 4), "");
+        assert_eq!(of("").slice_with(0, 0, 4), "");
+    }
 
     fn squeezed(pieces: &[&str]) -> String {
         let mut text = Text::default();

@@ -79,7 +79,7 @@ pub struct Block<'a> {
 }
 
 impl Versioned for Block<'_> {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
     const LIMIT: usize = 0x10_0000;
 }
 
@@ -187,6 +187,7 @@ mod tests {
                 Box::new(Clues {
                     from: Context { relevance: 900, layers: [1, 2, 3, 4, 5, 112], since: 3 },
                     anchor: 400,
+                    around: 600,
                     words: vec![7, u32::MAX],
                 })
             }),

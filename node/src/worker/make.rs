@@ -20,6 +20,7 @@ use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch;
 use anthill_crawler::filter::Filters;
 use anthill_crawler::focus::predict::Context;
+use anthill_crawler::focus::reader::NOTHING_SAID;
 use anthill_crawler::focus::reader::Reader;
 use anthill_crawler::map::{Map, Set};
 use anthill_crawler::parse::{self, Extraction, Kind};
@@ -283,7 +284,9 @@ impl Workshop {
                 && seen.insert(link.id)
             {
                 // A list says nothing of what it names.
-                let clues = reader.as_mut().map(|reader| reader.clues(Context::default(), "", &link.url));
+                let clues = reader
+                    .as_mut()
+                    .map(|reader| reader.clues(Context::default(), "", NOTHING_SAID, &link.url));
                 link.clues = clues.map(Box::new);
                 links.push(link);
             }

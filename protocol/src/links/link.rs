@@ -69,7 +69,8 @@ impl Flags {
     /// Where layers start, and where links since the topic do.
     const LAYERS: u32 = Flags::BITS + Flags::RELEVANCE;
     const LINKS: u32 = Flags::LAYERS + Flags::LIKELY * LAYERS as u32;
-    const END: u32 = Flags::LINKS + Flags::SINCE;
+    /// Where the last two bits are: in which third of what can be the text around the link is; 0 says nothing.
+    const AROUND: u32 = Flags::LINKS + Flags::SINCE;
 
     /// Whether all bits of `other` are set here.
     pub fn has(self, other: Flags) -> bool {
@@ -102,9 +103,21 @@ impl Flags {
         Flags(bits | relevance | layers | since)
     }
 
+    /// What the text around the link is about, of [`MAX_RELEVANCE`], as far as a third of that tells; none if that is not said.
+    pub fn text_around(self) -> Option<u16> {
+        let third = ((self.0 >> Flags::AROUND) as u16).checked_sub(1)?;
+        Some(MAX_RELEVANCE / 6 + third * (MAX_RELEVANCE / 3))
+    }
+
+    /// The same of a link with such a text around it.
+    pub fn around(self, relevance: u16) -> Flags {
+        let third = (u64::from(relevance.min(MAX_RELEVANCE)) * 3 / u64::from(MAX_RELEVANCE + 1)) + 1;
+        Flags(self.0 & ((1 << Flags::AROUND) - 1) | third << Flags::AROUND)
+    }
+
     fn is_within_bounds(self) -> bool {
         let fits = |page: Context| page.relevance <= MAX_RELEVANCE && page.since <= MAX_SINCE;
-        self.0 >> Flags::END == 0 && self.context().map_or(self.0 >> Flags::BITS == 0, fits)
+        self.context().map_or(self.0 >> Flags::BITS == 0, fits)
     }
 }
 
@@ -126,7 +139,7 @@ pub struct Link {
 }
 
 impl Versioned for Link {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
     const LIMIT: usize = 0x1_0000;
 }
 
@@ -190,7 +203,7 @@ mod tests {
     fn what_a_page_cannot_be_is_out_of_bounds() {
         let is_within = |flags| Link { flags: Flags(flags), ..link("u", "") }.is_within_bounds();
         assert!(is_within(ALL.0));
-        assert!(!is_within(1 << Flags::END));
+        assert!(!is_within(1 << Flags::AROUND), "the text around a link of such a page");
         assert!(!is_within(u64::from(MAX_RELEVANCE + 2) << Flags::BITS));
         assert!(!is_within(1 << Flags::BITS | u64::from(MAX_SINCE + 1) << Flags::LINKS));
         assert!(!is_within(1 << Flags::LAYERS), "layers of a page of which nothing is told");
@@ -203,7 +216,14 @@ mod tests {
         let page = Context { relevance: 700, layers: [1, 2, 3, 4, 5, 112], since: 3 };
         let told = flags.of_page(&MOST).of_page(&page);
         assert!(told.has(flags) && !told.has(Flags::REDIRECT));
-        assert_eq!(told.context(), Some(page));
+        assert_eq!((told.context(), told.text_around()), (Some(page), None));
+        for (relevance, third) in
+            [(0, 166), (333, 166), (334, 499), (700, 832), (MAX_RELEVANCE, 832), (u16::MAX, 832)]
+        {
+            let told = told.around(500).around(relevance);
+            assert_eq!((told.context(), told.text_around()), (Some(page), Some(third)), "{relevance}");
+            assert!(told.has(flags) && !told.has(Flags::REDIRECT));
+        }
         let least = Context { relevance: 0, layers: [0; LAYERS], since: 0 };
         assert_eq!(Flags::default().of_page(&least).context(), Some(least));
         let more = Context { relevance: u16::MAX, layers: [255; LAYERS], since: u8::MAX };

@@ -71,13 +71,13 @@ fn the_bytes_of_every_message_stay_what_they_are() {
     assert_eq!(
         crate::wire::fingerprints(bytes),
         [
-            "96 1c2d9d592ab62d0c",
-            "11 f6ab61176d4ca421",
-            "11 dd7ba2f96f5238c4",
-            "76 80ef3feee3c8639a",
-            "11 dfe3e2fa32913ea3",
-            "14 1856ad81e59368e5",
-            "12 efd3fbd151bdda54",
+            "96 1370b9dbe78c1a9b",
+            "11 326ffacab6463f00",
+            "11 3b87c3397bb94a34",
+            "76 6cebafbbee595cb8",
+            "11 4908ef70de90972a",
+            "14 db7dddd037b68214",
+            "12 ec2113013486ec2f",
         ]
     );
 }
@@ -117,10 +117,14 @@ fn any_flags() -> impl Strategy<Value = Flags> {
     let all =
         [Flags::NOFOLLOW, Flags::DOUBTFUL, Flags::SITEMAP, Flags::FROM_SITEMAP, Flags::REDIRECT, Flags::SEED];
     let layers = proptest::array::uniform6(0..=MAX_LIKELY);
-    let page = proptest::option::of((0..=MAX_RELEVANCE, layers, 0..=MAX_SINCE));
+    let around = proptest::option::of(0..=MAX_RELEVANCE);
+    let page = proptest::option::of((0..=MAX_RELEVANCE, layers, 0..=MAX_SINCE, around));
     (proptest::sample::subsequence(all.to_vec(), 0..=all.len()), page).prop_map(|(flags, page)| {
         let flags = flags.into_iter().fold(Flags::default(), Flags::with);
-        page.map_or(flags, |(relevance, layers, since)| flags.of_page(&Context { relevance, layers, since }))
+        page.map_or(flags, |(relevance, layers, since, around)| {
+            let flags = flags.of_page(&Context { relevance, layers, since });
+            around.map_or(flags, |around| flags.around(around))
+        })
     })
 }
 

@@ -165,3 +165,21 @@ fn counts_language_and_fingerprint_are_of_the_text() {
     assert_eq!(page.fingerprint, crate::fingerprint::fingerprint(text));
     assert_eq!(html("").fingerprint, 0);
 }
+
+#[test]
+fn what_is_around_a_link_is_told_where_it_is_asked_for() {
+    let page = "<p>In its nest <a href=x>an ant</a> colony has <b>one</b> queen</p><p>Bread <a href=y><img></a> is baked</p>";
+    let around = |page: Page| page.links.into_iter().map(|link| link.around).collect::<Vec<_>>();
+    assert_eq!(around(html(page)), ["", ""]);
+    let url = Url::parse("http://a.test/").expect("a URL");
+    let input = Input {
+        body: page.as_bytes(),
+        url: &url,
+        content_type: Some("text/html"),
+        robots_headers: &[],
+        agent: "anthill",
+    };
+    let told = around(parse(&input, &Options { around: true, ..Options::default() }));
+    let all = "In its nest an ant colony has one queen Bread is baked";
+    assert_eq!(told, [all, all]);
+}

@@ -71,11 +71,9 @@ impl Workshop {
             }
             if let Some(mut found_link) = found {
                 let clues = topic.as_mut().map(|(from, reader)| {
-                    reader.clues(
-                        Context { relevance: *from, ..Context::default() },
-                        &link.anchor,
-                        &found_link.url,
-                    )
+                    let page = Context { relevance: *from, ..Context::default() };
+                    let around = reader.around(&link.around);
+                    reader.clues(page, &link.anchor, around, &found_link.url)
                 });
                 found_link.clues = clues.map(Box::new);
                 links.found.push(found_link);

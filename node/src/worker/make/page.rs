@@ -29,7 +29,8 @@ impl Workshop {
         let site = own.as_ref().map(|c| c.site().to_owned()).unwrap_or_default();
         let host = own.as_ref().map(|c| c.host().to_owned()).unwrap_or_default();
         let extraction = self.extractions.get(&host).or_else(|| self.extractions.get(&site)).cloned();
-        let options = parse::Options { extraction, ..parse::Options::default() };
+        let around = self.focus.as_ref().is_some_and(|focus| focus.model.is_some());
+        let options = parse::Options { extraction, around, ..parse::Options::default() };
         (parse::parse(&input, &options), host, site)
     }
 
