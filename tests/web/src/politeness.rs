@@ -213,13 +213,21 @@ fn repeats(host: &str, entries: &[&LogEntry], expect: &Expect<'_>, found: &mut V
     for path in order {
         let times = times[path];
         if path == "/robots.txt" {
-            if expect.robots {
+            if expect.robots && times - begun_anew(entries) > 1 {
                 found.push(Violation::RobotsAgain { host: host.into(), times });
             }
         } else if expect.once && !is_robots(path) {
             found.push(Violation::Again { url: format!("http://{host}{path}"), times });
         }
     }
+}
+
+/// How often a robots.txt that is elsewhere was asked for anew before it was had there: who takes a host over in between begins at the beginning.
+fn begun_anew(entries: &[&LogEntry]) -> usize {
+    let had = entries.iter().filter(|entry| entry.path == "/robots-moved.txt" && is_final(entry));
+    let Some(had) = had.map(|entry| entry.received_us).min() else { return 0 };
+    let before = entries.iter().filter(|entry| entry.path == "/robots.txt" && entry.finished_us <= had);
+    before.filter(|entry| (300..400).contains(&entry.status)).count().saturating_sub(1)
 }
 
 /// Whether a path is that of robots.txt or of what it redirects to.
@@ -353,6 +361,18 @@ mod tests {
             Violation::RobotsAgain { host: "a".into(), times: 2 },
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_robots_txt_that_is_elsewhere_may_be_asked_for_anew_until_it_was_had_there() {
+        let moved = |at| LogEntry { status: 302, ..entry("a", "/robots.txt", at, at + 1) };
+        let had = entry("a", "/robots-moved.txt", 5, 6);
+        let found = |log: &[LogEntry]| check(log, &Expect { robots: true, ..expect(0, 0) });
+        let again = |times| [Violation::RobotsAgain { host: "a".into(), times }];
+        assert_eq!(found(&[moved(1), moved(3), had.clone()]), []);
+        assert_eq!(found(&[moved(1), had.clone(), moved(7)]), again(2));
+        assert_eq!(found(&[moved(1), moved(3), had, moved(7)]), again(3));
+        assert_eq!(found(&[moved(1), moved(3)]), again(2), "it was not followed");
     }
 
     proptest! {
