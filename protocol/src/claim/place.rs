@@ -181,6 +181,11 @@ impl Place {
         self.record.given.is_none() && self.holder() == Some(*me)
     }
 
+    /// Whether this peer is the holder by the claim known, which is established.
+    pub fn is_held_by(&self, me: &PeerKey) -> bool {
+        self.is_own(me) && self.lead.as_ref().is_some_and(|lead| lead.established)
+    }
+
     /// For how long `peer` must wait until this member may acknowledge a claim of it.
     pub fn bound(&self, peer: &PeerKey, now: Instant) -> Option<std::time::Duration> {
         let (to, until) = self.lease?;

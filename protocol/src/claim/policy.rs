@@ -285,7 +285,7 @@ impl<K: Keys> State<K> {
 
     /// Who should hold a slot that this peer holds, and who should keep it: by the view, or by a contract; then the contractor takes the place of
     /// the last of the owners, so that whoever is the first is of the set when the contract ends.
-    pub(super) fn placed(&self, slot: Slot, view: &View) -> Option<(PeerKey, BTreeSet<PeerKey>)> {
+    fn placed(&self, slot: Slot, view: &View) -> Option<(PeerKey, BTreeSet<PeerKey>)> {
         let replicas = self.config.replicas;
         let lent = self.lent.get(&slot).copied().filter(|to| view.stays(to));
         let contractor = if self.stays.contains(&slot) { lent.or(Some(self.me)) } else { lent };

@@ -52,9 +52,7 @@ impl<K: Keys> State<K> {
 
     /// Whether this peer is the holder by the last claim it knows, with or without a live lease.
     pub fn holds(&self, slot: Slot) -> bool {
-        let led =
-            |place: &Place| place.is_own(&self.me) && place.lead.as_ref().is_some_and(|l| l.established);
-        self.places.get(&slot).is_some_and(|place| led(place))
+        self.places.get(&slot).is_some_and(|place| place.is_held_by(&self.me))
     }
 
     /// Whether a set or a holding is being changed by this peer.
@@ -83,17 +81,18 @@ impl<K: Keys> State<K> {
         self.lent.get(&slot).copied()
     }
 
-    /// Copies of slots held here at others that should have them and are not of the recorded set yet, or are down. Looks at every slot.
+    /// Copies of slots held here that are lacking: how many members of the recorded sets are less there than there should be of a slot's keepers. Looks at
+    /// every slot.
     pub fn lacking(&self) -> u64 {
         let Some(view) = &self.view else { return 0 };
-        let held = self.places.iter().filter(|(slot, _)| self.holds(**slot));
-        held.map(|(slot, place)| {
-            let keeps = |peer: &PeerKey| place.record.known().is_some_and(|mint| mint.claim.keeps(peer));
-            let lacks = |peer: &PeerKey| *peer != self.me && !(keeps(peer) && view.is_live(peer));
-            let desired = self.placed(*slot, view).map(|(_, desired)| desired);
-            desired.into_iter().flatten().filter(lacks).count() as u64
-        })
-        .sum()
+        let keepers = view.members().filter(|(_, seen)| !seen.record.leaving).count();
+        let wanted = keepers.min(self.config.replicas);
+        let lacks = |place: &Place| {
+            let set = place.record.known().map_or(&[][..], |mint| &mint.claim.set);
+            let there = set.iter().filter(|peer| **peer == self.me || view.is_live(peer)).count();
+            wanted.saturating_sub(there) as u64
+        };
+        self.places.values().filter(|place| place.is_held_by(&self.me)).map(|place| lacks(place)).sum()
     }
 
     /// What this peer is doing about a slot, for logs and failed simulations.
