@@ -2,8 +2,8 @@
 //!
 //! A logistic regression that learns from the crawl's own pages: each that was fetched tells what its clues were worth (Chakrabarti,
 //! Punera and Subramanyam, "Accelerated focused crawling through online relevance feedback", WWW 2002, whose apprentice is this with
-//! naive Bayes). It begins with what links of pages like the one that links are worth ([`super::worths`]) and with what the anchor says,
-//! and learns what words of anchors and URLs, and which hosts, are worth here. Steps are those of AdaGrad (Duchi, Hazan and Singer,
+//! naive Bayes). It begins with what links of pages like the one that links are worth ([`super::worths`]) and with what the anchor, and
+//! the text around it, say, and learns what words of anchors and URLs, and which hosts, are worth here. Steps are those of AdaGrad (Duchi, Hazan and Singer,
 //! JMLR 12, 2011): what is seen often moves less each time.
 //!
 //! Words and hosts have their place by a hash in tables of a fixed size; those that meet there share a weight.

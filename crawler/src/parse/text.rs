@@ -136,7 +136,7 @@ impl Text {
     pub(super) fn slice_with(&self, start: usize, end: usize, more: usize) -> String {
         let end = end.min(self.out.len());
         let start = start.min(end);
-        let before = self.out.len().min(start).saturating_sub(more);
+        let before = start.saturating_sub(more);
         let after = (end + more).min(self.out.len());
         let (head, tail) = (&self.out[before..start], &self.out[end..after]);
         let is_gap = |byte: &u8| byte.is_ascii_whitespace();

@@ -9,6 +9,7 @@ use anthill_crawler::canon::Canon;
 use anthill_crawler::exclusion::Scope;
 use anthill_crawler::filter::Verdict;
 use anthill_crawler::focus::predict::{CERTAIN, Context};
+use anthill_crawler::parse;
 use anthill_crawler::record::{Attempt, RobotsAnswer, UrlRecord, UrlState};
 use anthill_crawler::robots::Robots;
 use anthill_protocol::key::UrlId;
@@ -197,7 +198,8 @@ impl Live {
         let stored = self.store.page(id)?.filter(|_| self.settings.index_only).zip(Url::parse(url).ok());
         let Some((stored, parsed)) = stored else { return Ok("the page asks for it".to_owned()) };
         let untold = stored.noarchive;
-        let (page, _, _) = self.workshop.parse(url, &parsed, &Received::from(stored));
+        let (page, _, _) =
+            self.workshop.parse(url, &parsed, &Received::from(stored), parse::Options::default());
         let lang = page.lang.map(|lang| format!(" ({lang})")).unwrap_or_default();
         let indexed = self.settings.prefer.join(", ");
         Ok(match page.robots.noindex || !self.workshop.languages.keep_out(&page) {

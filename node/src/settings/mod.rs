@@ -10,6 +10,7 @@ mod environment;
 mod error;
 pub mod file;
 mod flags;
+pub mod kind;
 mod origin;
 pub mod profile;
 mod resolve;

@@ -1,6 +1,6 @@
 //! Where a value came from.
 
-use super::table::Kind;
+use super::kind::Kind;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;

@@ -13,8 +13,9 @@
 
 use super::error::SettingsError;
 use super::file::{self, Values};
+use super::kind::Kind;
 use super::origin::{Origin, Sourced};
-use super::table::{self, Kind};
+use super::table;
 use super::units::parse_duration;
 use anthill_dht::identity::{self, Identity};
 use anthill_dht::invite::MAX_PROFILE as MAX_PACKED;

@@ -42,7 +42,7 @@ impl Default for Context {
 }
 
 /// What a page says of a link, and the crawler of its target: a set of bits; above them, where the swarm's crawls have a topic, what
-/// the page is. In one number, so that links without a topic are no longer for it: most have an anchor of a few bytes.
+/// the page is, and what the text around the link is about. In one number, so that links without a topic are no longer for it: most have an anchor of a few bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Flags(u64);

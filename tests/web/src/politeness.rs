@@ -226,8 +226,9 @@ fn repeats(host: &str, entries: &[&LogEntry], expect: &Expect<'_>, found: &mut V
 fn begun_anew(entries: &[&LogEntry]) -> usize {
     let had = entries.iter().filter(|entry| entry.path == "/robots-moved.txt" && is_final(entry));
     let Some(had) = had.map(|entry| entry.received_us).min() else { return 0 };
-    let before = entries.iter().filter(|entry| entry.path == "/robots.txt" && entry.finished_us <= had);
-    before.filter(|entry| (300..400).contains(&entry.status)).count().saturating_sub(1)
+    let before =
+        |entry: &&&LogEntry| entry.path == "/robots.txt" && is_final(entry) && entry.finished_us <= had;
+    entries.iter().filter(before).filter(|entry| (300..400).contains(&entry.status)).count().saturating_sub(1)
 }
 
 /// Whether a path is that of robots.txt or of what it redirects to.

@@ -15,8 +15,14 @@ use std::time::Instant;
 use url::Url;
 
 impl Workshop {
-    /// Parses a page; with its host and site.
-    pub fn parse(&self, text_url: &str, url: &Url, response: &Received) -> (Page, String, String) {
+    /// Parses a page; with its host and site. `options` say what is wanted; rules for the site are added.
+    pub fn parse(
+        &self,
+        text_url: &str,
+        url: &Url,
+        response: &Received,
+        options: parse::Options,
+    ) -> (Page, String, String) {
         let robots_headers: Vec<String> = response.headers_named("x-robots-tag").map(str::to_owned).collect();
         let input = parse::Input {
             body: &response.body,
@@ -29,8 +35,7 @@ impl Workshop {
         let site = own.as_ref().map(|c| c.site().to_owned()).unwrap_or_default();
         let host = own.as_ref().map(|c| c.host().to_owned()).unwrap_or_default();
         let extraction = self.extractions.get(&host).or_else(|| self.extractions.get(&site)).cloned();
-        let around = self.focus.as_ref().is_some_and(|focus| focus.model.is_some());
-        let options = parse::Options { extraction, around, ..parse::Options::default() };
+        let options = parse::Options { extraction, ..options };
         (parse::parse(&input, &options), host, site)
     }
 
@@ -38,7 +43,9 @@ impl Workshop {
     pub fn targets(&self, id: UrlId, stored: StoredPage) -> Vec<UrlId> {
         let Ok(url) = Url::parse(&stored.url) else { return Vec::new() };
         let text_url = stored.url.clone();
-        let (mut page, ..) = self.parse(&text_url, &url, &Received::from(stored));
+        // Only its links count.
+        let options = parse::Options { language: false, ..parse::Options::default() };
+        let (mut page, ..) = self.parse(&text_url, &url, &Received::from(stored), options);
         self.links(&mut page, &url, id, None).targets
     }
 
@@ -53,7 +60,9 @@ impl Workshop {
         Tools { compressor, reader }: &mut Tools,
     ) -> Product {
         let begun = Instant::now();
-        let (mut page, host, site) = self.parse(text_url, url, &response);
+        let around = self.focus.as_ref().is_some_and(|focus| focus.model.is_some());
+        let options = parse::Options { around, ..parse::Options::default() };
+        let (mut page, host, site) = self.parse(text_url, url, &response, options);
         let expired = page.robots.unavailable_after.is_some_and(|t| t <= (at_us / 1_000_000) as i64);
         let noindex = page.robots.noindex || expired || self.languages.keep_out(&page);
         let outlinks = u32::try_from(page.links.len()).unwrap_or(u32::MAX);
