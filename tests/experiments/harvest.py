@@ -4,7 +4,7 @@ a folder of the Wikispeedia articles as a web (hosts/HOST/PATH and manifest.tsv 
 and 60 others, which do not count as harvest; beside what peers fetch are drawn what best-first (by how relevant the linking page is) and an oracle
 would fetch on the same graph, one page after the other. DRAWS, TOPICS and LEVELS (0: breadth-first) say how much of it is done; RULES=0 leaves out what the crawl
 learns of links between kinds of pages (P3's rules); with ABILITY=W swarms make contracts by ability
-from that threshold on."""
+from that threshold on. Results of more than one peer are named for their numbers."""
 from topics import *
 
 counts = [int(word) for word in sys.argv[1:]] or [1]
@@ -43,15 +43,16 @@ means = [{"topic": topic, "how": how, "peers": count, "harvest": [round(mean(n),
          for (topic, how, count), all in means.items()]
 for one in means:
     say(one)
-write("harvest", {"at": AT, "seed": collection.seed, "reached": len(collection.reached), "means": means, "results": results, "models": models})
+name = "-".join(["harvest", *(str(n) for n in counts if counts != [1])])
+write(name, {"at": AT, "seed": collection.seed, "reached": len(collection.reached), "means": means, "results": results, "models": models})
 
 plot, axes = figure(4 * len({one["topic"] for one in means}), 3.2, columns=len({one["topic"] for one in means}))
-for axis, name in zip([axes] if len({one["topic"] for one in means}) == 1 else axes, dict.fromkeys(one["topic"] for one in means)):
-    for one in (one for one in means if one["topic"] == name):
+for axis, topic in zip([axes] if len({one["topic"] for one in means}) == 1 else axes, dict.fromkeys(one["topic"] for one in means)):
+    for one in (one for one in means if one["topic"] == topic):
         peers = f", {one['peers']} peers" if one["peers"] > 1 else ""
         axis.plot(AT, one["harvest"], ":" if not one["peers"] else "-", marker=".", label=one["how"] + peers)
-    axis.set_title(name)
+    axis.set_title(topic)
     axis.set_xlabel("pages fetched")
     axis.set_ylim(0, 1)
 axis.legend(fontsize=6)
-save(plot, "harvest")
+save(plot, name)

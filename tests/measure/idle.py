@@ -21,9 +21,11 @@ room = folder()
 swarm = Swarm(room, [], count)
 say("settled after %.0f s, held %s" % swarm.settle(600))
 time.sleep(150)  # copies that others' coming made needless are let go of meanwhile
-before, sent = [cpu(peer.process.pid) for peer in swarm.peers], wire()
+threads = lambda: sum((cpu_by_thread(peer.process.pid) for peer in swarm.peers), collections.Counter())
+before, sent, by_thread = [cpu(peer.process.pid) for peer in swarm.peers], wire(), threads()
 time.sleep(seconds)
 after, now = [cpu(peer.process.pid) for peer in swarm.peers], wire()
+by_thread = threads() - by_thread
 cores = [100 * (b - a) / seconds for a, b in zip(before, after)]
 rates = [(now[p.process.pid] - sent[p.process.pid]) / seconds for p in swarm.peers]
 memory = [anonymous(peer) for peer in swarm.peers]
@@ -32,4 +34,6 @@ say("MB of anonymous memory, by peer:", *("%.0f" % one for one in memory))
 for name, values, asked in (("% of a core", cores, ".5"), ("bytes a second, both ways", rates, "2,000"),
                             ("MB of anonymous memory beyond caches", beyond, "60")):
     say(f"{name}: mean {statistics.mean(values):.2f}, most {max(values):.2f} (asked less than {asked} at 10 peers)")
+share = lambda took: 100 * took / seconds / count
+say("of it by thread:", *(f"{name} {share(took):.3f}" for name, took in by_thread.most_common() if share(took) >= .001))
 say("ended", swarm.stop())
