@@ -68,7 +68,7 @@ def beside(values, rank):
 
 def visited(name, web, seeds, count):
     """A swarm that visits pages again and again: how far what it finds is what is so."""
-    settings = '[revisit]\nfirst = "60s"\nmin = "20s"\nmax = "20s"\n'
+    settings = '[revisit]\nfirst = "20s"\nmin = "20s"\nmax = "20s"\n'
     own = tempfile.mkdtemp(dir=room)
     swarm = Swarm(own, [web], count, FAST, settings)
     if count > 1:
