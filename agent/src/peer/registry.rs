@@ -277,7 +277,8 @@ impl<K: Keys + Clone> Peer<K> {
         if !self.view.may_speak() {
             return;
         }
-        let sum = self.served_sum();
+        // A hash for each slot: for crawls that are quiet only.
+        let sum = std::cell::LazyCell::new(|| self.served_sum());
         let mut reports = Vec::new();
         let (mut late, mut allowed) = (Vec::new(), Vec::new());
         for view in self.crawl.crawls() {
@@ -292,8 +293,8 @@ impl<K: Keys + Clone> Peer<K> {
             };
             let quiet = view.done && view.in_flight == 0 && record.ended.is_none();
             let quiet = quiet && self.census.unsent.is_clear(id);
-            let epoch = || epoch(self.census.process, view.activity, sum);
-            let quiet = quiet.then(|| Quiet { epoch: epoch(), served: sum });
+            let epoch = || epoch(self.census.process, view.activity, *sum);
+            let quiet = quiet.then(|| Quiet { epoch: epoch(), served: *sum });
             reports.push(Report { crawl: key, counts, quiet });
             late.extend(record.ended.as_deref().filter(|ended| *ended == why(Why::Time)).map(|_| key));
             let pages = self.census.registry.allowance(&key, &counts);

@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 
 /// How long changes of who keeps what are gathered before all slots are looked at: some milliseconds of work.
 const GATHER: Duration = Duration::from_secs(1);
+/// How often copies are counted that are whole: one look at each.
+const COUNT_EVERY: Duration = Duration::from_secs(5);
 /// How often all slots are looked at though nothing seems to have changed.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_secs(120);
 /// How often others are told how whole copies are that changed: it decides what a query says of coverage, not what it finds.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
@@ -28,10 +30,11 @@ pub struct Planner {
     /// The view, or what is served, may be another than when all slots were looked at.
     dirty: bool,
     looked: Option<Instant>,
-    /// The claims' revision then, and how many copies were whole.
-    seen: (u64, usize),
-    /// When it was asked last whether they are others.
-    asked: Instant,
+    /// The claims' revision then.
+    revision: u64,
+    /// How many copies were whole when they were counted, and when that was.
+    whole: usize,
+    counted: Instant,
     told: Told,
     tell_at: Option<Instant>,
 }
@@ -46,8 +49,9 @@ impl Planner {
             shared,
             dirty: true,
             looked: None,
-            seen: (0, 0),
-            asked: Instant::now(),
+            revision: 0,
+            whole: 0,
+            counted: Instant::now(),
             told: Told::new(Instant::now()),
             tell_at: None,
         }
@@ -67,10 +71,12 @@ impl Planner {
     /// Looks at all slots if it is time, and tells others of copies here.
     pub fn turn(&mut self, mind: &Mind, network: Option<&mut Network>) {
         let now = Instant::now();
-        if now.duration_since(self.asked) >= GATHER {
-            self.asked = now;
-            let seen = (mind.claims().revision(), mind.copies().kept());
-            self.dirty |= std::mem::replace(&mut self.seen, seen) != seen;
+        let revision = mind.claims().revision();
+        self.dirty |= std::mem::replace(&mut self.revision, revision) != revision;
+        if now.duration_since(self.counted) >= COUNT_EVERY {
+            self.counted = now;
+            let whole = mind.copies().kept();
+            self.dirty |= std::mem::replace(&mut self.whole, whole) != whole;
         }
         let since = self.looked.map_or(LOOK_EVERY, |at| now.duration_since(at));
         if self.dirty && since >= GATHER || since >= LOOK_EVERY {
