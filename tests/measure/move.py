@@ -27,8 +27,8 @@ def asked(web):
 
 
 def silence(times, after):
-    """The longest time without a request that ends after this."""
-    return max((b - a for a, b in zip(times, times[1:]) if b > after), default=float("inf"))
+    """The longest time without a request that ends after this, or has not ended."""
+    return max((b - a for a, b in zip(times, [*times[1:], time.time()]) if b > after), default=float("inf"))
 
 
 def holder(peers):
