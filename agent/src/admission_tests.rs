@@ -7,6 +7,7 @@ use anthill_crawler::canon;
 use anthill_crawler::exclusion::{Exclusion, Pattern};
 use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::predict::{Clues, Context};
+use anthill_crawler::focus::reader::About;
 use anthill_crawler::frontier::{Config, Input};
 use anthill_protocol::key::Slot;
 use rand_chacha::ChaCha8Rng;
@@ -129,7 +130,7 @@ fn each_kind_of_link_has_its_level() {
 fn where_there_is_a_topic_links_go_where_what_they_say_puts_them() {
     let about = || House {
         focus: Some(Focus::new(&focus::Settings {
-            model: Some(Arc::new(Model::unknowing())),
+            about: About::Examples(Arc::new(Model::unknowing())),
             levels: 4,
             rules: true,
         })),

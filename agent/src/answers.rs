@@ -31,7 +31,8 @@ impl<R: Rights> Agent<R> {
                 if let (Some(focus), Made::Page(facts)) = (&mut self.focus, &mut made)
                     && let Some(relevance) = facts.relevance
                 {
-                    let page = focus.learn(&item, relevance, std::mem::take(&mut facts.sketch));
+                    let page =
+                        focus.learn(&item, (relevance, facts.class), std::mem::take(&mut facts.sketch));
                     let clues = links.iter_mut().filter_map(|link| link.clues.as_mut());
                     clues.for_each(|clues| clues.from = page);
                 }

@@ -315,6 +315,7 @@ impl Desk<'_> {
                 bytes: 0,
                 noindex: false,
                 relevance: None,
+                class: None,
                 importance: 0,
                 peer: String::new(),
                 took_ms: 0,
@@ -342,6 +343,7 @@ fn take_facts(record: &mut UrlRecord, facts: PageFacts) {
     record.bytes = facts.bytes;
     record.noindex = facts.noindex;
     record.relevance = facts.relevance;
+    record.class = facts.class;
 }
 
 /// There is no page any more; says what the index has to do about it.

@@ -1,9 +1,9 @@
 //! What a swarm's crawls prefer, a topic or languages: at which level a URL is queued, and what pages that were fetched teach.
 
-use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::layers::Sketch;
 use anthill_crawler::focus::predict::{CERTAIN, Clues, Context, Predictor};
-use anthill_crawler::focus::reader::{NOTHING_SAID, Reader};
+use anthill_crawler::focus::reader::{About, NOTHING_SAID, Reader};
+use anthill_crawler::focus::rules::Rules;
 use anthill_crawler::record::{LEVELS, QueueItem};
 use anthill_protocol::key::{HostId, SiteId};
 use anthill_protocol::lesson::Lesson;
@@ -36,11 +36,11 @@ const BEST: f32 = 0.98;
 /// What crawls with a topic are held to.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What the topic is; none where pages are preferred by their language alone.
-    pub model: Option<Arc<Model>>,
+    /// What the topic is.
+    pub about: About,
     /// Levels, 1 to [`MAX_TOPIC_LEVELS`].
     pub levels: u8,
-    /// Whether what links of pages of each class led to is learned and counts (P3's rules); else a page is worth what the one is that links to it.
+    /// Whether what links of pages of each layer and class led to is learned and counts (P3's rules); else a page is worth what the one is that links to it.
     pub rules: bool,
 }
 
@@ -64,16 +64,17 @@ pub struct Focus {
 impl Focus {
     /// Nothing is learned yet.
     pub fn new(settings: &Settings) -> Focus {
-        let predictor = Predictor::new(settings.rules);
+        let classes = settings.about.model().map_or(0, |model| model.classes.len());
+        let predictor = Predictor::new(settings.rules, classes);
         // Until it is known what there is here: a link of a page on topic.
         let page = Context { relevance: CERTAIN, since: 0, ..Context::default() };
         let clues = Clues { from: page, anchor: CERTAIN / 2, around: CERTAIN / 2, words: Vec::new() };
         let best = predictor.predict(&HostId::of(SiteId::of(""), ""), &clues);
         Focus {
             levels: settings.levels.clamp(1, MAX_TOPIC_LEVELS),
-            is_about_a_topic: settings.model.is_some(),
+            is_about_a_topic: settings.about.is_a_topic(),
             rules: settings.rules,
-            reader: Reader::new(settings.model.as_deref().cloned()),
+            reader: Reader::new(&settings.about, Arc::default()),
             predictor,
             paths: Paths::default(),
             recent: VecDeque::new(),
@@ -89,8 +90,11 @@ impl Focus {
         Learned { predictor, layers, recent: self.recent.iter().copied().collect() }
     }
 
-    /// Takes what was learned before; nothing was learned since.
+    /// Takes what was learned before, if it was with such a model; nothing was learned since.
     pub fn recall(&mut self, learned: Learned) {
+        if learned.predictor.classes().classes() != self.predictor.classes().classes() {
+            return;
+        }
         self.predictor = learned.predictor.with_rules(self.rules);
         self.paths.recall(learned.layers);
         self.recent = learned.recent.into_iter().take(RECENT).collect();
@@ -201,8 +205,18 @@ impl Focus {
         self.paths.take_lessons()
     }
 
-    /// A page was fetched, was that relevant, in thousandths, and has these words: what is to be said of it to whom it links to.
-    pub fn learn(&mut self, item: &QueueItem, relevance: u16, sketch: Sketch) -> Context {
+    /// What links between classes of the topic's model were found.
+    pub fn classes(&self) -> &Rules {
+        self.predictor.classes()
+    }
+
+    /// A page was fetched, was that relevant, in thousandths, of that class, and has these words: what is to be said of it to whom it links to.
+    pub fn learn(
+        &mut self,
+        item: &QueueItem,
+        (relevance, class): (u16, Option<u8>),
+        sketch: Sketch,
+    ) -> Context {
         let relevance = relevance.min(CERTAIN);
         let share = f32::from(relevance) / f32::from(CERTAIN);
         let (host, clues) = (item.key.host, item.entry.clues.as_deref().cloned());
@@ -211,10 +225,10 @@ impl Focus {
             Some(clues) => clues.from.since.saturating_add(1).min(MAX_SINCE),
             None => MAX_SINCE,
         };
-        self.predictor.learn(&host, clues.as_ref(), share);
+        self.predictor.learn(&host, clues.as_ref(), share, class);
         let page = Page { from: item.entry.from, host, clues, sketch };
         let layers = self.paths.learn(item.id, page, share, &mut self.predictor);
-        Context { relevance, layers, since }
+        Context { relevance, layers, since, class }
     }
 }
 

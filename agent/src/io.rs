@@ -122,7 +122,9 @@ pub struct PageFacts {
     pub noindex: bool,
     /// How relevant it is, in thousandths, where crawls have a topic.
     pub relevance: Option<u16>,
-    /// Its words, then too.
+    /// Its class, where they have a model.
+    pub class: Option<u8>,
+    /// Its words, where they have a topic.
     pub sketch: Sketch,
 }
 

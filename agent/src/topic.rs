@@ -16,6 +16,16 @@ impl<R: Rights> Agent<R> {
         self.focus.as_ref().map(|focus| focus.expect(host, clues))
     }
 
+    /// The class of most pages that links of pages of this one led to, and their share, 0 to 1; none where crawls have no model, and while nothing is known.
+    pub fn likeliest_class(&self, from: u8) -> Option<(u8, f32)> {
+        self.focus.as_ref()?.classes().likeliest(from)
+    }
+
+    /// The share of links of pages of a class that led to pages of that class (P3's R), 0 to 1; none as above.
+    pub fn keeps_to_itself(&self, class: u8) -> Option<f32> {
+        self.focus.as_ref()?.classes().keeps_to_itself(class)
+    }
+
     /// Other peers say that paths lead from pages of this one to the topic.
     pub fn learned(&mut self, lessons: &[Lesson]) {
         if let Some(focus) = &mut self.focus {

@@ -46,6 +46,7 @@ fn write(page: &mut Page, e: &Explanation) {
     page.field("importance", format!("{:.3} of an average page's", e.importance));
     if let Some(topic) = &e.topic {
         page.field_if("on topic", &topic.relevance);
+        page.field_if("class", &class_of(topic));
         if let (Some(level), Some(from), Some(anchor)) = (topic.level, topic.found_on, topic.anchor) {
             let expected = topic.expected.map(|p| format!(": {p:.2} likely")).unwrap_or_default();
             page.field(
@@ -71,6 +72,19 @@ fn write(page: &mut Page, e: &Explanation) {
         let size = bytes(attempt.bytes);
         page.line(&format!("  {}{status} {} ({size}, {} ms)", attempt.at, attempt.outcome, attempt.took_ms));
     }
+}
+
+/// Its class, or which it may be.
+fn class_of(topic: &TopicStanding) -> Option<String> {
+    if let Some(class) = &topic.class {
+        let keeps =
+            topic.keeps_to_class.map(|p| format!(" (of links of such pages {p:.2} lead to their like)"));
+        return Some(format!("{class}{}", keeps.unwrap_or_default()));
+    }
+    let from = topic.from_class.as_ref()?;
+    let likely = topic.likely_class.as_ref();
+    let likely = likely.map(|likely| format!("; such links led to {} ({:.2})", likely.class, likely.share));
+    Some(format!("not known yet, found on a page of {from}{}", likely.unwrap_or_default()))
 }
 
 /// How far the page with the link is from the topic, as far as is known.

@@ -59,7 +59,7 @@ impl QueueEntry {
 }
 
 impl Versioned for QueueEntry {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
     const LIMIT: usize = 0x1_0000;
 }
 
@@ -173,6 +173,8 @@ pub struct UrlRecord {
     pub noindex: bool,
     /// How relevant it is to the topic of the swarm's crawls, in thousandths; none if they have none.
     pub relevance: Option<u16>,
+    /// Its class, of those of the topic's model, if there is one.
+    pub class: Option<u8>,
     /// How important it is, in millionths of an average page: what came to it until it was last visited. Nothing before it was.
     pub importance: u64,
     /// Who fetched it (PeerId); empty for this peer.
@@ -208,7 +210,7 @@ impl UrlRecord {
 }
 
 impl Versioned for UrlRecord {
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 5;
     const LIMIT: usize = 0x1_0000;
 }
 

@@ -27,6 +27,8 @@ pub struct Document<'a> {
     pub fetched_at_s: u64,
     /// Distinct sites that link to the page.
     pub inlinks: u32,
+    /// How important the page is by the pages that link to it: 1 is what a page is on average, 0 where nothing is known.
+    pub importance: f32,
     /// Near-duplicate fingerprint of the text; 0 if none.
     pub fingerprint: u64,
     /// Any hash of the body, for exact duplicates; 0 if none.

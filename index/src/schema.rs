@@ -34,16 +34,32 @@ pub(crate) mod column {
     pub(crate) const LANG: &str = "lang_code";
     pub(crate) const FETCHED: &str = "fetched_at_s";
     pub(crate) const INLINKS: &str = "inlinks";
+    /// In steps of [`IMPORTANCE_STEP`](crate::score::IMPORTANCE_STEP) of its logarithm.
+    pub(crate) const IMPORTANCE: &str = "importance";
     pub(crate) const FINGERPRINT: &str = "fingerprint";
     pub(crate) const DIGEST: &str = "digest";
     /// Words in each searched field, exactly: lengths that sum up to the same whatever they are summed up with.
     pub(crate) const WORDS: [&str; super::SEARCHED] =
         ["words_all", "words_title", "words_headings", "words_anchors", "words_url"];
     /// In the order in which a document gives them.
-    pub(crate) const ALL: [&str; 12] = {
+    pub(crate) const ALL: [&str; 13] = {
         let [all, title, headings, anchors, url] = WORDS;
         let [high, low, lang, fetched] = [KEY_HIGH, KEY_LOW, LANG, FETCHED];
-        [high, low, lang, fetched, INLINKS, FINGERPRINT, DIGEST, all, title, headings, anchors, url]
+        [
+            high,
+            low,
+            lang,
+            fetched,
+            INLINKS,
+            IMPORTANCE,
+            FINGERPRINT,
+            DIGEST,
+            all,
+            title,
+            headings,
+            anchors,
+            url,
+        ]
     };
 }
 

@@ -16,10 +16,20 @@ use tantivy::fieldnorm::FieldNormReader;
 
 /// Sites that link to a page beyond which more say nothing.
 const MAX_INLINKS: u64 = 1_000_000;
+/// What a step is of the importance that is kept of a page, of its logarithm: what changes it by less than a hundredth does not change a score.
+pub(crate) const IMPORTANCE_STEP: f32 = 0.01;
+/// Steps beyond which more say nothing: some billion times what a page is on average.
+const MAX_STEPS: u64 = 2_100;
 /// Logarithms kept: few pages have links from more sites.
 const KEPT_LOGARITHMS: u32 = 4096;
 /// Words of a query whose presence is noted for every page; for those after them it is looked up where it matters.
 pub(crate) const NOTED_WORDS: usize = 48;
+
+/// The importance of a page as it is kept: steps of ln(1 + importance).
+pub(crate) fn importance_steps(importance: f32) -> u64 {
+    // Of a number that is none nothing is known.
+    ((importance.max(0.0).ln_1p() / IMPORTANCE_STEP).round() as u64).min(MAX_STEPS)
+}
 
 /// ln(1 + n) by n.
 static LOGARITHMS: LazyLock<Vec<f32>> =
@@ -170,19 +180,21 @@ impl Model {
         self.ranking.phrase
     }
 
-    /// The part of a page's factor that is for the sites that link to it. More never make it less.
+    /// The part of a page's factor that is for the pages that link to it: how many sites they are of, times how important it is by them, in steps as it is
+    /// kept. More of either never makes it less.
     #[inline]
-    pub(crate) fn inlink_factor(&self, inlinks: u64) -> f32 {
+    pub(crate) fn link_factor(&self, inlinks: u64, importance: u64) -> f32 {
         let n = inlinks.min(MAX_INLINKS) as usize;
         let logarithm = LOGARITHMS.get(n).copied().unwrap_or_else(|| (n as f32).ln_1p());
-        1.0 + self.ranking.inlinks * logarithm
+        let important = importance.min(MAX_STEPS) as f32 * IMPORTANCE_STEP;
+        (1.0 + self.ranking.inlinks * logarithm) * (1.0 + self.ranking.importance * important)
     }
 
-    /// The factor of a page: for the sites that link to it, times what is for having all the words, for a title that is
+    /// The factor of a page: for the pages that link to it, times what is for having all the words, for a title that is
     /// the query, and for a language asked for. More of any never makes it less.
     #[inline]
-    pub(crate) fn factor(&self, inlinks: f32, all_words: bool, title: bool, language: bool) -> f32 {
-        let mut factor = inlinks;
+    pub(crate) fn factor(&self, links: f32, all_words: bool, title: bool, language: bool) -> f32 {
+        let mut factor = links;
         if all_words {
             factor *= 1.0 + self.ranking.all_words;
         }
@@ -199,8 +211,8 @@ impl Model {
     /// that is said.
     pub(crate) fn largest_factor(&self, segment: &Segment, all_words: bool, title: bool) -> f32 {
         let all_words = all_words && self.needs.len() > 1;
-        let inlinks = self.inlink_factor(segment.inlinks.max_value());
-        self.factor(inlinks, all_words, title, !self.languages.is_empty())
+        let links = self.link_factor(segment.inlinks.max_value(), segment.importance.max_value());
+        self.factor(links, all_words, title, !self.languages.is_empty())
     }
 
     /// Whether a page is in a language asked for.

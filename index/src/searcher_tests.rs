@@ -38,7 +38,8 @@ fn words(rng: &mut ChaCha8Rng, count: usize) -> String {
 
 /// An index of several commits, with pages replaced and taken out.
 fn generated(rng: &mut ChaCha8Rng, pages: u32) -> Index {
-    let index = Index::in_memory(Settings::default()).unwrap();
+    let ranking = Ranking { importance: 0.2, ..Ranking::default() };
+    let index = Index::in_memory(Settings { ranking, ..Settings::default() }).unwrap();
     let mut writer = index.writer().unwrap();
     for n in 0..pages {
         let (titled, long) = (rng.random_range(1..5), rng.random_range(1..60));
@@ -66,6 +67,7 @@ fn generated(rng: &mut ChaCha8Rng, pages: u32) -> Index {
                 text: &text,
                 lang: [Some("en"), Some("de"), Some("es"), None][n as usize % 4],
                 inlinks: if n % 11 == 0 { n } else { n % 3 },
+                importance: (n % 13) as f32 / 2.0,
                 ..Document::default()
             })
             .unwrap();
@@ -136,8 +138,9 @@ fn plainly(prepared: &Prepared, snapshot: &Snapshot, core: &Core) -> Vec<Ranked>
             let all = plan.needs.len() > 1 && plan.needs.iter().all(|any| any.iter().any(|w| has[*w]));
             let title =
                 titled == plan.words.len() && plan.title_words == Some(segment.lengths[TITLE].fieldnorm(doc));
-            let inlinks = model.inlink_factor(segment.inlinks.first(doc).unwrap());
-            let factor = model.factor(inlinks, all, title, model.language_asked(segment, doc));
+            let of = |column| value(column, doc);
+            let links = model.link_factor(of(&segment.inlinks), of(&segment.importance));
+            let factor = model.factor(links, all, title, model.language_asked(segment, doc));
             let address = DocAddress::new(ordinal as u32, doc);
             out.push(Ranked { score: sum as f32 * factor, key: segment.key(doc), address });
         }

@@ -40,6 +40,8 @@ pub struct Ranking {
     pub exact_title: f32,
     /// A page that n other sites link to: times 1 + this · ln(1 + n).
     pub inlinks: f32,
+    /// A page of importance i (1 is what a page is on average): times 1 + this · ln(1 + i).
+    pub importance: f32,
     /// A page in a language asked for: times 1 + this.
     pub language: f32,
     /// Results whose fingerprints differ in at most this many bits are shown as one.
@@ -56,6 +58,7 @@ impl Default for Ranking {
             all_words: 0.2,
             exact_title: 0.25,
             inlinks: 0.05,
+            importance: 0.0,
             language: 0.25,
             near_duplicate_bits: 3,
             language_share: 0.01,
@@ -75,6 +78,7 @@ impl Ranking {
             &mut self.all_words,
             &mut self.exact_title,
             &mut self.inlinks,
+            &mut self.importance,
             &mut self.language,
         ] {
             *x = clamp(*x);

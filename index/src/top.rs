@@ -181,10 +181,10 @@ impl Sweep<'_> {
         let Self { source, reader, bits, lists, best, .. } = self;
         let Source { model, segment, ordinal, .. } = *source;
         let (mut sum, mut found) = (model.base() + sum, found);
-        let inlinks = model.inlink_factor(value(&segment.inlinks, doc));
+        let links = model.link_factor(value(&segment.inlinks, doc), value(&segment.importance, doc));
         let language = model.language_asked(segment, doc);
         let title = model.title_is_query(segment, doc, found);
-        let factors = [false, true].map(|all_words| model.factor(inlinks, all_words, title, language));
+        let factors = [false, true].map(|all_words| model.factor(links, all_words, title, language));
         let beyond = |best: &Best, rest: f64, sum: f64, found: Found, loose: usize| {
             let all_words = model.may_have_all(found.with_words(lists.words[loose]));
             best.beyond((sum + rest) as f32 * factors[usize::from(all_words)])

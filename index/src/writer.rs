@@ -4,6 +4,7 @@ use crate::document::Document;
 use crate::error::{Error, guarded};
 use crate::index::{Core, payload};
 use crate::schema::{column, pack_code};
+use crate::score::importance_steps;
 use crate::searcher::Searcher;
 use crate::stream;
 use anthill_words::{Language, Splitter, code, floor};
@@ -267,6 +268,7 @@ impl Writer {
             lang.as_deref().map_or(0, pack_code),
             document.fetched_at_s,
             u64::from(document.inlinks),
+            importance_steps(document.importance),
             document.fingerprint,
             document.digest,
         ];

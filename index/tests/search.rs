@@ -167,6 +167,15 @@ fn inlinks_and_languages_asked_for_favour_pages() {
 }
 
 #[test]
+fn important_pages_are_favoured_where_that_counts() {
+    let of = |n: u8, importance| anthill_index::Document { importance, ..document(n, "", "ants") };
+    let index = index(&[of(1, 0.2), of(2, 30.0), of(3, 2.0), of(4, f32::NAN)]);
+    assert_eq!(keys(&index, "ants"), [1, 2, 3, 4], "it does not count unless that is asked for");
+    index.set_ranking(anthill_index::Ranking { importance: 0.1, ..Default::default() });
+    assert_eq!(keys(&index, "ants"), [2, 3, 1, 4]);
+}
+
+#[test]
 fn anchors_find_a_page() {
     let anchors = ["the ant handbook".to_owned()];
     let mut page = document(1, "Untitled", "nothing to see");

@@ -15,6 +15,7 @@ use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::frequencies::Frequencies;
 use anthill_crawler::focus::observe::{MAX_LINKS, Observer};
 use anthill_crawler::focus::predict::thousandths;
+use anthill_crawler::focus::reader::About;
 use anthill_crawler::focus::semantics::{MAX_QUERY_WORDS, Query};
 use anthill_crawler::focus::terms::Terms;
 use anthill_crawler::focus::wordnet::Weights;
@@ -89,8 +90,8 @@ impl Assistant {
 /// What the assistant goes by.
 pub struct Brief {
     /// What the topic is.
-    pub model: Arc<Model>,
-    /// The topic in words; without any the terms that say most for it.
+    pub about: About,
+    /// The topic in words; without any the terms of the model that say most for it.
     pub query: Option<String>,
     /// α of the paper.
     pub alpha: f64,
@@ -104,10 +105,10 @@ pub struct Brief {
 
 impl Brief {
     /// As settings say, of crawls about this.
-    pub fn of(settings: &Settings, model: Arc<Model>) -> Brief {
+    pub fn of(settings: &Settings, about: About) -> Brief {
         let topic = &settings.topic;
         Brief {
-            model,
+            about,
             query: topic.query.clone(),
             alpha: topic.alpha,
             weights: Weights { is_a: topic.is_a, part_of: topic.part_of, ..Weights::default() },
@@ -135,7 +136,11 @@ impl AssistantThread {
     /// Runs until the process ends.
     pub fn run(self) {
         let AssistantThread { inbox, way, driver, shared, brief } = self;
-        let mut record = Record::about(brief.alpha, &brief.model);
+        let mut record = match &brief.about {
+            About::Examples(model) => Record::about(brief.alpha, model),
+            About::Words(words) => Record::of_words(brief.alpha, words),
+            About::Languages => Record::of_words(brief.alpha, ""),
+        };
         let mut observer = observer(&brief);
         let mut frequencies = Frequencies::default();
         let (mut told, mut assessed) = (Instant::now(), Instant::now());
@@ -186,8 +191,9 @@ fn observer(brief: &Brief) -> Observer {
             None
         }
     };
-    let terms = || Terms::of_code(brief.model.language.as_deref());
-    let query = brief.query.clone().unwrap_or_else(|| strongest(&brief.model));
+    let model = brief.about.model();
+    let terms = || Terms::of_code(model.and_then(|model| model.language.as_deref()));
+    let query = brief.query.clone().or_else(|| model.map(|model| strongest(model))).unwrap_or_default();
     Observer::new(Query::new(&query, terms(), wordnet, brief.weights), terms())
 }
 
@@ -232,7 +238,7 @@ mod tests {
         let (driver, heard) = unbounded();
         let shared = Arc::new(Shared::default());
         let brief = Brief {
-            model: model(),
+            about: About::Examples(model()),
             query: None,
             alpha: 0.5,
             weights: Weights::default(),

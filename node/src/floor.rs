@@ -90,6 +90,7 @@ fn workshop(settings: &Settings, writer: &Writer) -> anyhow::Result<Workshop> {
         focus: None,
         languages: Languages::of(settings),
         assistant: None,
+        rarities: Arc::default(),
         agent: setup::AGENT.to_owned(),
         recent_urls: writer.recent_urls(),
         recent_links: writer.recent_links(),

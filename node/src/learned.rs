@@ -5,6 +5,7 @@ use crate::peer::LivePeer;
 use crate::settings::Settings;
 use anthill_agent::focus;
 use anthill_agent::focus::learned::{Learned, MAX_LEARNED};
+use anthill_crawler::focus::reader::About;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,21 +19,23 @@ const LAST: Duration = Duration::from_secs(1);
 /// zstd's level; most of it is zeros.
 const LEVEL: i32 = 1;
 /// BLAKE3 of what crawls prefer.
-type About = [u8; 32];
+type Digest = [u8; 32];
 
 /// Where what was learned is kept, and of what.
 #[derive(Clone)]
 pub struct Keeper {
     path: PathBuf,
-    about: About,
+    about: Digest,
 }
 
 impl Keeper {
     /// That of a peer whose crawls prefer this.
     pub fn of(settings: &Settings, topic: &focus::Settings) -> Keeper {
         let mut hasher = blake3::Hasher::new();
-        if let Some(model) = &topic.model {
-            hasher.update(model.digest().as_bytes());
+        match &topic.about {
+            About::Languages => {}
+            About::Examples(model) => _ = hasher.update(model.digest().as_bytes()),
+            About::Words(words) => _ = hasher.update(words.as_bytes()).update(b"\n"),
         }
         for language in &settings.prefer {
             hasher.update(language.as_bytes()).update(b" ");
@@ -90,13 +93,13 @@ impl Keeper {
     }
 }
 
-fn write(path: &Path, about: About, learned: &Learned) -> Result<()> {
+fn write(path: &Path, about: Digest, learned: &Learned) -> Result<()> {
     let mut bytes = about.to_vec();
     bytes.extend(zstd::bulk::compress(&learned.encode(), LEVEL)?);
     files::replace(path, &bytes, Readers::Owner).with_context(|| path.display().to_string())
 }
 
-fn read(path: &Path) -> Result<(About, Learned)> {
+fn read(path: &Path) -> Result<(Digest, Learned)> {
     let shown = || path.display().to_string();
     let bytes = files::head(path, 2 * MAX_LEARNED as u64).with_context(shown)?;
     let (about, packed) = bytes.split_first_chunk::<32>().context("it breaks off").with_context(shown)?;
@@ -112,7 +115,7 @@ mod tests {
     fn keeper(data: &Path, prefer: &[&str]) -> Keeper {
         let prefer = prefer.iter().map(|language| (*language).to_owned()).collect();
         let settings = Settings { prefer, ..Settings::with_data(data) };
-        Keeper::of(&settings, &focus::Settings { model: None, levels: 4, rules: true })
+        Keeper::of(&settings, &focus::Settings { about: About::Languages, levels: 4, rules: true })
     }
 
     #[test]
@@ -120,7 +123,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let spanish = keeper(dir.path(), &["es"]);
         assert!(spanish.recall().is_none());
-        let learned = Focus::new(&focus::Settings { model: None, levels: 4, rules: true }).learned_so_far();
+        let learned =
+            Focus::new(&focus::Settings { about: About::Languages, levels: 4, rules: true }).learned_so_far();
         write(&spanish.path, spanish.about, &learned).unwrap();
         assert_eq!(spanish.recall(), Some(learned));
         assert!(keeper(dir.path(), &["es", "en"]).recall().is_none());

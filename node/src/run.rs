@@ -144,6 +144,7 @@ async fn start(
         filters: setup::filters(&settings, year(&clock)),
         extractions: setup::extractions(&settings)?,
         focus: topic,
+        rarities: Arc::default(),
         languages: Languages::of(&settings),
         assistant: assistant.as_ref().map(|(way, _, _)| way.clone()),
         agent: setup::AGENT.to_owned(),
@@ -330,8 +331,9 @@ async fn start(
 
 /// What is needed to find out how able this peer is, if that is to drive contracts.
 fn brief(settings: &Settings, topic: Option<&focus::Settings>) -> Option<Brief> {
-    let model = topic.and_then(|topic| topic.model.clone()).filter(|_| settings.contracts.enabled);
-    model.map(|model| Brief::of(settings, model))
+    let about =
+        topic.map(|topic| &topic.about).filter(|about| about.is_a_topic() && settings.contracts.enabled);
+    about.map(|about| Brief::of(settings, about.clone()))
 }
 
 /// A thread without which a peer is none: when it breaks off the process ends at once, as if killed, and another may go on. Otherwise it

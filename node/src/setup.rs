@@ -116,6 +116,7 @@ pub fn index(settings: &Settings) -> anthill_index::Settings {
     index.ranking.phrase = ranking.phrase;
     index.ranking.language_share = ranking.language_share;
     index.ranking.inlinks = ranking.inlinks;
+    index.ranking.importance = ranking.importance;
     index.ranking.language = ranking.language;
     index.ranking.all_words = ranking.all_words;
     index.ranking.exact_title = ranking.exact_title;

@@ -4,6 +4,7 @@ use crate::files;
 use crate::settings::Settings;
 use anthill_agent::focus;
 use anthill_crawler::focus::bayes::{MAX_MODEL, Model};
+use anthill_crawler::focus::reader::About;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub async fn find(settings: &Settings) -> Result<Option<focus::Settings>> {
         bail!("{} is damaged: its digest is {found}; delete it, and it is asked for again", kept.display());
     }
     let levels = u8::try_from(topic.levels).unwrap_or(focus::MAX_TOPIC_LEVELS);
-    Ok(Some(focus::Settings { model: Some(Arc::new(model)), levels, rules: topic.rules }))
+    Ok(Some(focus::Settings { about: About::Examples(Arc::new(model)), levels, rules: topic.rules }))
 }
 
 /// The same, of what is here.
@@ -52,11 +53,9 @@ fn of(settings: &Settings) -> Result<Option<focus::Settings>> {
     let topic = &settings.topic;
     let levels = u8::try_from(topic.levels).unwrap_or(focus::MAX_TOPIC_LEVELS);
     let Some(file) = &topic.model else {
-        return Ok((!settings.prefer.is_empty()).then_some(focus::Settings {
-            model: None,
-            levels,
-            rules: topic.rules,
-        }));
+        let words = topic.query.as_deref().map(|words| About::Words(words.into()));
+        let about = words.or_else(|| (!settings.prefer.is_empty()).then_some(About::Languages));
+        return Ok(about.map(|about| focus::Settings { about, levels, rules: topic.rules }));
     };
     let model = read(file).context("topic.model")?;
     let digest = model.digest().to_hex();
@@ -66,7 +65,7 @@ fn of(settings: &Settings) -> Result<Option<focus::Settings>> {
             file.display()
         );
     }
-    Ok(Some(focus::Settings { model: Some(Arc::new(model)), levels, rules: topic.rules }))
+    Ok(Some(focus::Settings { about: About::Examples(Arc::new(model)), levels, rules: topic.rules }))
 }
 
 #[cfg(test)]
@@ -90,7 +89,7 @@ mod tests {
         let error = format!("{:#}", find(&wanting).await.unwrap_err());
         assert!(error.contains("--bootstrap") && error.contains("topic.model"), "{error}");
         std::fs::write(ask::kept_at(&wanting, &digest), model.encode()).unwrap();
-        assert_eq!(find(&wanting).await.unwrap().unwrap().model.as_deref(), Some(&model));
+        assert_eq!(find(&wanting).await.unwrap().unwrap().about.model().map(Arc::as_ref), Some(&model));
         std::fs::write(ask::kept_at(&wanting, &digest), "no model").unwrap();
         assert!(find(&wanting).await.is_err());
     }
@@ -104,9 +103,9 @@ mod tests {
         let digest = model.digest().to_hex();
         assert!(of(&settings(None, None)).unwrap().is_none());
         let read = of(&settings(Some(&file), Some(&digest))).unwrap().unwrap();
-        assert_eq!((read.model.as_deref(), read.levels), (Some(&model), 4));
+        assert_eq!((read.about.model().map(Arc::as_ref), read.levels), (Some(&model), 4));
         let spanish = Settings { prefer: vec!["es".to_owned()], ..settings(None, None) };
-        assert!(of(&spanish).unwrap().is_some_and(|focus| focus.model.is_none()));
+        assert!(of(&spanish).unwrap().is_some_and(|focus| matches!(focus.about, About::Languages)));
         let error = |settings: &Settings| format!("{:#}", of(settings).unwrap_err());
         assert!(error(&settings(Some(&file), Some(&"0".repeat(64)))).contains(digest.as_str()));
         std::fs::write(&file, "no model").unwrap();

@@ -75,7 +75,12 @@ mod links {
     fn a_link() {
         golden(&link(), "04111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212");
         let of_topic = Link {
-            flags: link().flags.of_page(&Context { relevance: 700, layers: [1, 2, 3, 4, 5, 112], since: 3 }),
+            flags: link().flags.of_page(&Context {
+                relevance: 700,
+                layers: [1, 2, 3, 4, 5, 112],
+                since: 3,
+                class: Some(1),
+            }),
             ..link()
         };
         golden(

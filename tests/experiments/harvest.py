@@ -4,7 +4,8 @@ a folder of the Wikispeedia articles as a web (hosts/HOST/PATH and manifest.tsv 
 and 60 others, which do not count as harvest; beside what peers fetch are drawn what best-first (by how relevant the linking page is) and an oracle
 would fetch on the same graph, one page after the other. DRAWS, TOPICS and LEVELS (0: breadth-first) say how much of it is done; RULES=0 leaves out what the crawl
 learns of links between kinds of pages (P3's rules); with ABILITY=W swarms make contracts by ability
-from that threshold on. Results of more than one peer are named for their numbers."""
+from that threshold on; WORDS is an object of JSON with the words of topics, about which crawls are as well, without a model. Results of more than one peer are
+named for their numbers."""
 from topics import *
 
 counts = [int(word) for word in sys.argv[1:]] or [1]
@@ -13,6 +14,7 @@ AT = (250, 500, 1000)
 TOPICS = {"Biology": "subject.Science.Biology", "Music": "subject.Music"}
 DRAWS = range(int(os.environ.get("DRAWS", 3)))
 THRESHOLD = float(os.environ["ABILITY"]) if os.environ.get("ABILITY") else None
+WORDS = json.loads(os.environ.get("WORDS", "{}"))
 LEVELS = [int(n) for n in os.environ.get("LEVELS", "0 1 2 3 4 5 6").split()]
 
 of = categories(wiki)
@@ -32,9 +34,10 @@ for name in os.environ.get("TOPICS", " ".join(TOPICS)).split():
         for count in counts:
             for levels in LEVELS:
                 threshold = THRESHOLD if levels and count > 1 else None
-                order, seen = collection.crawled(room, web, model, levels, count, AT[-1], threshold)
-                results.append({"topic": name, "draw": draw, **seen, "harvest": harvest(order, topic, learned, AT)})
-                say(results[-1])
+                for words in (None, WORDS[name]) if levels and name in WORDS else (None,):
+                    order, seen = collection.crawled(room, web, model, levels, count, AT[-1], threshold, words)
+                    results.append({"topic": name, "draw": draw, **seen, "harvest": harvest(order, topic, learned, AT)})
+                    say(results[-1])
 
 means = {}
 for one in results:

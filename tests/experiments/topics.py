@@ -73,11 +73,13 @@ class Collection:
                     heapq.heappush(heap, (-worth(page, to), len(found), to))
         return order
 
-    def crawled(self, room, web, model, levels, count, most, threshold=None):
-        """A swarm's crawl of so many pages, breadth-first if there are no levels; with contracts by ability from `threshold` on, if it is given."""
-        settings = f'[topic]\nmodel = "{model}"\nlevels = {levels}\nrules = {RULES}\n' if levels else ""
+    def crawled(self, room, web, model, levels, count, most, threshold=None, words=None):
+        """A swarm's crawl of so many pages, breadth-first if there are no levels; about `words`, if there are some, else what the model says; with contracts by
+        ability from `threshold` on, if it is given."""
+        about = f'query = "{words}"' if words else f'model = "{model}"'
+        settings = f'[topic]\n{about}\nlevels = {levels}\nrules = {RULES}\n' if levels else ""
         without = "" if RULES == "true" else " without rules"
-        how, contracts, look = f"{levels} levels{without}" if levels else "breadth-first", {}, lambda swarm: None
+        how, contracts, look = f"{levels} levels{' by words' if words else ''}{without}" if levels else "breadth-first", {}, lambda swarm: None
         if threshold is not None:
             settings += f"[contracts]\nenabled = true\nability = {threshold}\nability_interval = \"{INTERVAL}\"\n"
             how, look = f"{how}, contracts from {threshold}", lambda swarm: contracts.update(by_ability(swarm))

@@ -73,15 +73,14 @@ fn learned(dir: &Path) -> String {
     model.display().to_string()
 }
 
-#[test]
-fn what_is_on_topic_is_fetched_first_and_explain_says_why() {
-    let dir = tempfile::tempdir().unwrap();
-    write_pages(dir.path(), |host, page| text(host % 2 == 0, page));
-    let model = learned(dir.path());
-    let web = LocalFolder::start(dir.path()).unwrap();
-    let data = dir.path().join("peer");
+/// A crawl about ants of a web of which half is about them, with these settings of the topic: most of what is fetched is about ants. The web, the peer, and what it says
+/// of the first page and of one that is about something else.
+fn crawl_about_ants(dir: &Path, settings: &str) -> (LocalFolder, Peer, [serde_json::Value; 2]) {
+    write_pages(dir, |host, page| text(host % 2 == 0, page));
+    let web = LocalFolder::start(dir).unwrap();
+    let data = dir.join("peer");
     std::fs::create_dir_all(&data).unwrap();
-    std::fs::write(data.join("anthill.toml"), format!("[topic]\nmodel = {model:?}\n")).unwrap();
+    std::fs::write(data.join("anthill.toml"), format!("[topic]\n{settings}")).unwrap();
     let peer = start(&web, &data);
     // All pages on topic can be reached, and half of all links lead elsewhere.
     let wanted = HOSTS * PAGES * 2 / 3;
@@ -93,16 +92,36 @@ fn what_is_on_topic_is_fetched_first_and_explain_says_why() {
     assert!(on * 10 >= requested.len() * 7, "{on} of {} on topic: {requested:?}", requested.len());
 
     peer.wait(PATIENCE, |status| status["idle"] == true).unwrap();
-    let told = peer.get("/api/v1/explain?url=http://h0.test/0.html").unwrap();
-    assert!(told["topic"]["relevance"].as_f64() > Some(0.7), "{told}");
     let off = requested.iter().find(|url| !is_on(url)).expect("the first page links to one");
-    let told = peer.get(&format!("/api/v1/explain?url={off}")).unwrap();
-    assert!(told["topic"]["relevance"].as_f64() < Some(0.3), "{told}");
+    let told = |url: &str| peer.get(&format!("/api/v1/explain?url={url}")).unwrap();
+    let told = [told("http://h0.test/0.html"), told(off)];
+    (web, peer, told)
+}
+
+#[test]
+fn what_is_on_topic_is_fetched_first_and_explain_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = learned(dir.path());
+    let (web, peer, [on, off]) = crawl_about_ants(dir.path(), &format!("model = {model:?}\n"));
+    assert!(on["topic"]["relevance"].as_f64() > Some(0.7) && on["topic"]["class"] == "ants", "{on}");
+    assert!(on["topic"]["keeps_to_class"].as_f64() > Some(0.0), "{on}");
+    assert!(off["topic"]["relevance"].as_f64() < Some(0.3) && off["topic"]["class"] == "other", "{off}");
+    let data = peer.data().to_owned();
     assert!(peer.stop().unwrap().success());
     assert!(data.join("topic.learned").metadata().is_ok_and(|file| file.len() > 100));
     let again = start(&web, &data);
     assert!(!again.log().contains("learned anew"), "{}", again.log());
     assert!(again.stop().unwrap().success());
+}
+
+#[test]
+fn some_words_are_a_topic_where_there_are_no_examples() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_web, peer, [on, off]) = crawl_about_ants(dir.path(), "query = \"colony queen nest larva\"\n");
+    let relevance = |told: &serde_json::Value| told["topic"]["relevance"].as_f64();
+    assert!(relevance(&on) > Some(0.5) && relevance(&off) < Some(0.3), "{on} {off}");
+    assert!(on["topic"]["class"].is_null(), "{on}");
+    assert!(peer.stop().unwrap().success());
 }
 
 #[test]
@@ -185,6 +204,7 @@ fn a_swarm_s_topic_without_its_model_or_with_another_says_what_to_do() {
         ("model = \"/nowhere/ants.topic\"\n".to_owned(), ["cannot read", "/nowhere/ants.topic"]),
         ("levels = 9\n".to_owned(), ["topic.levels", "1 to 6"]),
         ("digest = \"12\"\n".to_owned(), ["topic.digest", "anthill topic show"]),
+        ("query = \", ;\"\n".to_owned(), ["topic.query", "words"]),
     ] {
         let data = dir.path().join("peer");
         std::fs::create_dir_all(&data).unwrap();

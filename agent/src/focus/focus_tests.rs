@@ -1,4 +1,5 @@
 use super::*;
+use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::layers;
 use anthill_crawler::focus::terms::Terms;
 use anthill_crawler::record::{CrawlId, EntryKind, QueueEntry, QueueKey};
@@ -17,7 +18,7 @@ fn clues(relevance: u16) -> Clues {
 }
 
 fn focus(levels: u8) -> Focus {
-    Focus::new(&Settings { model: Some(Arc::new(Model::unknowing())), levels, rules: true })
+    Focus::new(&Settings { about: About::Examples(Arc::new(Model::unknowing())), levels, rules: true })
 }
 
 fn id(number: usize) -> UrlId {
@@ -64,7 +65,7 @@ fn what_levels_are_worth_falls_and_languages_alone_are_no_topic() {
     assert!(scores.is_sorted_by(|a, b| a > b || *b == 0) && scores[0] > 0, "{scores:?}");
     assert_eq!(scores[4..], [0; 4], "they have their level for another reason");
     assert!(focus.is_about_a_topic());
-    assert!(!Focus::new(&Settings { model: None, levels: 4, rules: true }).is_about_a_topic());
+    assert!(!Focus::new(&Settings { about: About::Languages, levels: 4, rules: true }).is_about_a_topic());
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn what_was_learned_is_known_again_after_a_restart() {
         let (name, relevance, text) =
             if number % 3 == 0 { ("on.test", 950, "ants nest") } else { ("off.test", 10, "cars road") };
         _ = before.admit(&host(name), &clues(300 + 10 * number as u16));
-        _ = before.learn(&item(host(name), number, None, clues(500)), relevance, sketch(text));
+        _ = before.learn(&item(host(name), number, None, clues(500)), (relevance, None), sketch(text));
     }
     let bytes = before.learned_so_far().encode();
     let mut after = focus(4);
@@ -104,7 +105,7 @@ fn a_host_that_proves_to_be_off_topic_goes_to_worse_levels() {
     let mut focus = focus(4);
     let before = focus.level(&host("a.test"), &clues(900));
     for number in 0..30 {
-        let _ = focus.learn(&item(host("a.test"), number, None, clues(900)), 20, Sketch::default());
+        let _ = focus.learn(&item(host("a.test"), number, None, clues(900)), (20, None), Sketch::default());
     }
     assert!(focus.level(&host("a.test"), &clues(900)) > before);
     assert!(focus.expect(&host("a.test"), &clues(900)) < 300);
@@ -153,7 +154,7 @@ fn paths_that_led_to_the_topic_are_known_again() {
             words: Vec::new(),
         };
         let item = item(host(&format!("h{number}.test")), number, from.map(|(from, _)| from), clues);
-        (number, focus.learn(&item, relevance, sketch(text)))
+        (number, focus.learn(&item, (relevance, None), sketch(text)))
     };
     for n in 0..60 {
         let other = fetch(&mut focus, None, 20, &format!("market bread price sailor violin{n}"));
@@ -181,7 +182,7 @@ fn links_since_the_topic_are_counted() {
         [(20, 5), (900, 0), (20, 1), (20, 2), (900, 0), (20, 1)].into_iter().enumerate()
     {
         let clues = Clues { from: page, anchor: 500, around: 500, words: Vec::new() };
-        page = focus.learn(&item(host("a.test"), number, None, clues), relevance, sketch("ant"));
+        page = focus.learn(&item(host("a.test"), number, None, clues), (relevance, None), sketch("ant"));
         assert_eq!((page.relevance, page.since), (relevance, since), "{number}");
     }
 }
@@ -190,10 +191,13 @@ fn links_since_the_topic_are_counted() {
 fn a_path_that_goes_round_ends() {
     let mut focus = focus(4);
     for number in 0..3 {
-        let _ =
-            focus.learn(&item(host("a.test"), number, Some((number + 1) % 3), clues(20)), 900, sketch("ant"));
+        let _ = focus.learn(
+            &item(host("a.test"), number, Some((number + 1) % 3), clues(20)),
+            (900, None),
+            sketch("ant"),
+        );
     }
-    let again = focus.learn(&item(host("a.test"), 0, Some(1), clues(20)), 10, sketch("ant"));
+    let again = focus.learn(&item(host("a.test"), 0, Some(1), clues(20)), (10, None), sketch("ant"));
     assert!(again.layers[0] > again.layers[layers::BEYOND], "of three pages with this word two are on topic");
 }
 
@@ -202,11 +206,11 @@ fn a_path_that_goes_round_ends() {
 fn paths_over_several_peers_teach_each_of_them() {
     let (mut first, mut second, mut third) = (focus(4), focus(4), focus(4));
     let far = clues(20);
-    let _ = first.learn(&item(host("a.test"), 1, None, far.clone()), 20, sketch("garden soil"));
-    let _ = second.learn(&item(host("b.test"), 2, Some(1), far.clone()), 20, sketch("leaf aphid"));
+    let _ = first.learn(&item(host("a.test"), 1, None, far.clone()), (20, None), sketch("garden soil"));
+    let _ = second.learn(&item(host("b.test"), 2, Some(1), far.clone()), (20, None), sketch("leaf aphid"));
     let before = (first.expect(&host("x.test"), &far), second.expect(&host("x.test"), &far));
     assert!(!second.has_lessons());
-    let _ = third.learn(&item(host("c.test"), 3, Some(2), far.clone()), 1_000, sketch("ant"));
+    let _ = third.learn(&item(host("c.test"), 3, Some(2), far.clone()), (1_000, None), sketch("ant"));
     let lessons = third.take_lessons();
     assert_eq!(lessons, [Lesson { page: id(2), steps: 1, worth: 750 }]);
     second.learned(&lessons);
@@ -233,7 +237,7 @@ fn what_is_remembered_of_paths_has_a_bound() {
     let mut focus = focus(4);
     for number in 0..paths::MAX_PAGES + paths::MAX_WAITING + 2 {
         let found = item(host("a.test"), number, Some(number + 1_000_000), clues(20));
-        let _ = focus.learn(&found, 1_000, Sketch::default());
+        let _ = focus.learn(&found, (1_000, None), Sketch::default());
     }
     assert_eq!(focus.paths.pages(), paths::MAX_PAGES);
     assert_eq!(focus.take_lessons().len(), paths::MAX_WAITING);

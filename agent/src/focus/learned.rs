@@ -19,7 +19,7 @@ pub struct Learned {
 }
 
 impl Versioned for Learned {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     const LIMIT: usize = MAX_LEARNED;
 }
 

@@ -138,7 +138,7 @@ mod tests {
             (Message::View(view::Message::WantElectors), &[1, 4, 9]),
             (Message::Claim(claim::Message::Hints(Vec::new())), &[2, 1, 3, 0]),
             (Message::Replica(copies), &[3, 1, 1, 0, 7, 9]),
-            (Message::Links(answers), &[4, 4, 1, 7, 0]),
+            (Message::Links(answers), &[4, 5, 1, 7, 0]),
             (Message::Steward(steward::Message::Release(Vec::new())), &[5, 1, 2, 0]),
             (Message::Registry(registry::Message::Ask(Vec::new())), &[6, 1, 1, 0]),
             (Message::Exclusion(exclusion::Message::Same { session: 7 }), &[7, 1, 2, 7]),

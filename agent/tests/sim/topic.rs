@@ -8,6 +8,7 @@ use anthill_agent::Config;
 use anthill_agent::focus::Settings;
 use anthill_agent::io::{CrawlSpec, Input};
 use anthill_crawler::focus::bayes::Model;
+use anthill_crawler::focus::reader::About;
 use anthill_crawler::frontier::Others;
 use anthill_protocol::outlook::{Wanted, Worths};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ fn relevance(url: &str) -> u16 {
 
 fn about(levels: u8, config: Config) -> Config {
     Config {
-        focus: Some(Settings { model: Some(Arc::new(Model::unknowing())), levels, rules: true }),
+        focus: Some(Settings { about: About::Examples(Arc::new(Model::unknowing())), levels, rules: true }),
         ..config
     }
 }

@@ -7,6 +7,7 @@
 use super::bayes::Model;
 use super::concepts::{KEYWORDS, concepts};
 use super::lattice::similarity;
+use super::terms::Terms;
 use anthill_protocol::map::Map;
 use std::collections::VecDeque;
 
@@ -73,6 +74,12 @@ impl Record {
         let intents = concepts(pages.iter().map(Vec::as_slice));
         let term = |place: &u32| model.terms.get(*place as usize).map(String::as_str);
         Record::new(share, intents.iter().map(|intent| intent.iter().filter_map(term).collect()))
+    }
+
+    /// The same of a topic in words: they are its one concept.
+    pub fn of_words(share: f64, words: &str) -> Record {
+        let words = Terms::default().all(words);
+        Record::new(share, std::iter::once(words.iter().map(String::as_str).collect()))
     }
 
     /// A word's number; the topic's words have the first.

@@ -8,13 +8,12 @@
 
 use super::concepts::KEYWORDS;
 use super::terms::{Counts, Terms};
+pub use anthill_protocol::links::link::MAX_CLASSES;
 use anthill_protocol::map::Map;
 use anthill_protocol::wire::{self, Versioned, WireError};
 use anthill_words::{Language, MAX_TOKEN_BYTES};
 use serde::{Deserialize, Serialize};
 
-/// Classes of a model, that of all else included, at most.
-pub const MAX_CLASSES: usize = 16;
 /// Terms that a model knows, at most.
 pub const MAX_TERMS: usize = 32_768;
 /// Characters of the name of a class, at most.

@@ -6,6 +6,7 @@ pub mod ability;
 pub mod bayes;
 mod calibrate;
 pub mod concepts;
+pub mod cosine;
 pub mod frequencies;
 pub mod lattice;
 pub mod layers;

@@ -2,12 +2,13 @@
 //!
 //! A logistic regression that learns from the crawl's own pages: each that was fetched tells what its clues were worth (Chakrabarti,
 //! Punera and Subramanyam, "Accelerated focused crawling through online relevance feedback", WWW 2002, whose apprentice is this with
-//! naive Bayes). It begins with what links of pages like the one that links are worth ([`super::worths`]) and with what the anchor, and
-//! the text around it, say, and learns what words of anchors and URLs, and which hosts, are worth here. Steps are those of AdaGrad (Duchi, Hazan and Singer,
+//! naive Bayes). It begins with what links of pages like the one that links are worth ([`super::worths`], and by classes of the topic's model [`super::rules`]) and with
+//! what the anchor, and the text around it, say, and learns what words of anchors and URLs, and which hosts, are worth here. Steps are those of AdaGrad (Duchi, Hazan and Singer,
 //! JMLR 12, 2011): what is seen often moves less each time.
 //!
 //! Words and hosts have their place by a hash in tables of a fixed size; those that meet there share a weight.
 
+use super::rules::Rules;
 use super::terms::Terms;
 use super::worths::Worths;
 use anthill_protocol::key::HostId;
@@ -22,7 +23,7 @@ const PLACES: usize = 1 << 16;
 /// Places of what hosts had so far.
 const HOSTS: usize = 1 << 14;
 /// Clues that every link has.
-const CONSTANTS: usize = 5;
+const CONSTANTS: usize = 6;
 /// What a relevance of 1 is in whole numbers.
 pub const CERTAIN: u16 = MAX_RELEVANCE;
 /// What a page is worth from which a link leads to one that is worth 1; a guess.
@@ -99,7 +100,8 @@ pub struct Predictor {
     places: Vec<Weight>,
     hosts: Vec<Had>,
     worths: Worths,
-    /// Whether what links of pages of each class were worth counts.
+    classes: Rules,
+    /// Whether what links of pages of each layer and class led to counts.
     rules: bool,
 }
 
@@ -117,16 +119,20 @@ fn place(host: &HostId, places: usize) -> usize {
 
 impl Default for Predictor {
     fn default() -> Predictor {
-        Predictor::new(true)
+        Predictor::new(true, 0)
     }
 }
 
 impl Predictor {
-    /// Nothing is learned yet. With `rules` a link is worth at first what links of such pages were worth; without, what its page is.
-    pub fn new(rules: bool) -> Predictor {
+    /// Nothing is learned yet; the topic's model has so many classes, none if there is no model. With `rules` a link is worth at first what links of such pages were
+    /// worth; without, what its page is.
+    ///
+    /// # Panics
+    /// When there are more classes than [`MAX_CLASSES`](super::bayes::MAX_CLASSES).
+    pub fn new(rules: bool, classes: usize) -> Predictor {
         let mut constants = [Weight::default(); CONSTANTS];
-        // The page with the link, the anchor, what is around it, and what the host had; the last is that there is a link.
-        for (weight, worth) in constants.iter_mut().zip([1.0, 0.5, 0.25, 1.0]) {
+        // The page with the link, the anchor, what is around it, what the host had, and what links of its class led to; the last is that there is a link.
+        for (weight, worth) in constants.iter_mut().zip([1.0, 0.5, 0.25, 1.0, 0.25]) {
             weight.worth = worth;
         }
         Predictor {
@@ -134,6 +140,7 @@ impl Predictor {
             places: vec![Weight::default(); PLACES],
             hosts: vec![Had::default(); HOSTS],
             worths: Worths::default(),
+            classes: Rules::new(classes),
             rules,
         }
     }
@@ -162,15 +169,23 @@ impl Predictor {
         self.worths.learn(&clues.from, worth, was);
     }
 
-    /// A page of that host was fetched, and was that relevant, 0 to 1; its clues were these, or none if it was not found by a link.
-    pub fn learn(&mut self, host: &HostId, clues: Option<&Clues>, relevance: f32) {
+    /// A page of that host was fetched, and was that relevant, 0 to 1, and of that class; its clues were these, or none if it was not found by a link.
+    pub fn learn(&mut self, host: &HostId, clues: Option<&Clues>, relevance: f32, class: Option<u8>) {
         let relevance = relevance.clamp(0.0, 1.0);
         if let Some(clues) = clues {
             self.teach(host, clues, relevance, None);
+            if let Some((from, class)) = clues.from.class.zip(class) {
+                self.classes.learn(from, class);
+            }
         }
         let had = &mut self.hosts[place(host, HOSTS)];
         had.sum += relevance;
         had.pages += 1.0;
+    }
+
+    /// What links between classes of the topic's model were found.
+    pub fn classes(&self) -> &Rules {
+        &self.classes
     }
 
     /// The same, with rules or without.
@@ -186,6 +201,7 @@ impl Predictor {
             && weights.into_iter().all(|weight| weight.worth.is_finite() && weight.moved >= 0.0)
             && self.hosts.iter().all(|had| had.sum.is_finite() && had.pages >= 0.0 && had.pages.is_finite())
             && self.worths.is_whole()
+            && self.classes.is_whole()
     }
 
     fn constants(&self, host: &HostId, clues: &Clues) -> [f32; CONSTANTS] {
@@ -197,7 +213,9 @@ impl Predictor {
         };
         let share = |thousandths: u16| f32::from(thousandths) / f32::from(CERTAIN);
         let from = if self.rules { self.worths.expect(&clues.from) } else { share(clues.from.relevance) };
-        [logit(from), logit(share(clues.anchor)), logit(share(clues.around)), of_host, 1.0]
+        let class = clues.from.class.filter(|_| self.rules).and_then(|class| self.classes.on_topic(class));
+        let of_class = class.map_or(0.0, logit);
+        [logit(from), logit(share(clues.anchor)), logit(share(clues.around)), of_host, of_class, 1.0]
     }
 }
 
@@ -251,15 +269,39 @@ mod tests {
     fn hosts_and_words_that_led_to_topic_are_followed_and_those_that_did_not_are_not() {
         let mut predictor = Predictor::default();
         for _ in 0..40 {
-            predictor.learn(&host("ants.test"), Some(&clues(0.5, "queen")), 1.0);
-            predictor.learn(&host("kings.test"), Some(&clues(0.5, "throne")), 0.0);
-            predictor.learn(&host("mixed.test"), Some(&clues(0.5, "colony")), 1.0);
-            predictor.learn(&host("mixed.test"), Some(&clues(0.5, "palace")), 0.0);
+            predictor.learn(&host("ants.test"), Some(&clues(0.5, "queen")), 1.0, None);
+            predictor.learn(&host("kings.test"), Some(&clues(0.5, "throne")), 0.0, None);
+            predictor.learn(&host("mixed.test"), Some(&clues(0.5, "colony")), 1.0, None);
+            predictor.learn(&host("mixed.test"), Some(&clues(0.5, "palace")), 0.0, None);
         }
         let of = |name: &str, anchor: &str| predictor.predict(&host(name), &clues(0.5, anchor));
         assert!(of("ants.test", "queen") > 0.8 && of("kings.test", "throne") < 0.2);
         assert!(of("ants.test", "never met") > 0.6, "the host alone");
         assert!(of("new.test", "colony") > of("new.test", "palace") + 0.2, "the word alone");
+    }
+
+    #[test]
+    fn classes_whose_links_led_to_the_topic_are_followed_where_there_are_rules() {
+        let of = |class: u8, relevance| {
+            let page = clues(relevance, "");
+            Clues { from: Context { class: Some(class), ..page.from }, ..page }
+        };
+        let taught = |rules: bool| {
+            let mut predictor = Predictor::new(rules, 3);
+            for n in 0..40 {
+                // Pages of both classes are on topic, and links of the first alone lead to it.
+                let name = |class: u8| host(&format!("h{class}-{n}.test"));
+                predictor.learn(&name(0), Some(&of(0, 0.9)), 1.0, Some(1));
+                predictor.learn(&name(1), Some(&of(1, 0.9)), 0.0, Some(2));
+            }
+            let expect = |class: u8| predictor.predict(&host("new.test"), &of(class, 0.9));
+            (expect(0), expect(1), predictor.classes().likeliest(1))
+        };
+        let (first, second, likeliest) = taught(true);
+        assert!(first > second + 0.3, "{first} and {second}");
+        assert_eq!(likeliest, Some((2, 1.0)));
+        let (first, second, _) = taught(false);
+        assert_eq!(first, second);
     }
 
     #[test]
@@ -275,12 +317,12 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_learned_predictions_are_probabilities(
-            lessons in proptest::collection::vec((any::<[u32; 3]>(), any::<[u16; 3]>(), any::<([u8; 6], u8)>(), -1.0f32..2.0, any::<bool>()), 0..200),
+            lessons in proptest::collection::vec((any::<[u32; 3]>(), any::<[u16; 3]>(), any::<([u8; 6], u8, Option<u8>)>(), -1.0f32..2.0, any::<bool>()), 0..200),
         ) {
-            let mut predictor = Predictor::default();
-            for (words, [relevance, anchor, around], (layers, since), worth, has_clues) in lessons {
-                let clues = Clues { from: Context { relevance, layers, since }, anchor, around, words: words.to_vec() };
-                predictor.learn(&host("a.test"), has_clues.then_some(&clues), worth);
+            let mut predictor = Predictor::new(true, 3);
+            for (words, [relevance, anchor, around], (layers, since, class), worth, has_clues) in lessons {
+                let clues = Clues { from: Context { relevance, layers, since, class }, anchor, around, words: words.to_vec() };
+                predictor.learn(&host("a.test"), has_clues.then_some(&clues), worth, class);
                 let p = predictor.predict(&host("a.test"), &clues);
                 prop_assert!((0.0..=1.0).contains(&p), "{}", p);
             }

@@ -124,7 +124,7 @@ mod tests {
         ) {
             let mut worths = Worths::default();
             for ((relevance, layers, since), worth, was) in lessons {
-                let page = Context { relevance, layers, since };
+                let page = Context { relevance, layers, since, class: None };
                 worths.learn(&page, worth, was);
                 prop_assert!((0.0..=1.0).contains(&worths.expect(&page)));
                 let sum: f32 = shares(&page).iter().sum();

@@ -89,9 +89,11 @@ impl Live {
         };
         let Some(item) = queued else { return Ok(()) };
         let clues = item.entry.clues.clone();
-        let (view, expected) = self.ask(move |mind| {
+        let (view, expected, likeliest) = self.ask(move |mind| {
             let crawl = mind.crawl();
-            (crawl.host_view(host), clues.and_then(|clues| crawl.expect(&host, &clues)))
+            let class = clues.as_ref().and_then(|clues| clues.from.class);
+            let likeliest = class.and_then(|class| crawl.likeliest_class(class));
+            (crawl.host_view(host), clues.and_then(|clues| crawl.expect(&host, &clues)), likeliest)
         })?;
         if let Some(clues) = &item.entry.clues {
             let topic = told.topic.get_or_insert_default();
@@ -99,6 +101,10 @@ impl Live {
             topic.expected = expected.map(share);
             (topic.found_on, topic.anchor) = (Some(share(clues.from.relevance)), Some(share(clues.anchor)));
             (topic.steps, topic.since) = (steps(&clues.from), Some(clues.from.since));
+            topic.from_class = clues.from.class.and_then(|class| self.class(class));
+            topic.likely_class = likeliest.and_then(|(class, share)| {
+                Some(types::LikelyClass { class: self.class(class)?, share: f64::from(share) })
+            });
         }
         told.state = "queued".into();
         told.crawl = Some(item.entry.crawl.0);
@@ -167,7 +173,11 @@ impl Live {
             told.found_on = self.store.url(&from)?.map(|r| r.url);
         }
         if let Some(relevance) = record.relevance {
-            told.topic.get_or_insert_default().relevance = Some(share(relevance));
+            let topic = told.topic.get_or_insert_default();
+            topic.relevance = Some(share(relevance));
+            topic.class = record.class.and_then(|class| self.class(class));
+            let keeps = record.class.map(|class| self.ask(move |mind| mind.crawl().keeps_to_itself(class)));
+            topic.keeps_to_class = keeps.transpose()?.flatten().map(f64::from);
         }
         told.importance += record.importance as f64 / MILLIONTHS;
         told.attempts_total = u64::from(record.tries);
@@ -191,6 +201,12 @@ impl Live {
             });
         }
         Ok(())
+    }
+
+    /// A class of the topic's model.
+    fn class(&self, class: u8) -> Option<String> {
+        let model = self.workshop.focus.as_ref()?.about.model()?;
+        model.classes.get(usize::from(class)).cloned()
     }
 
     /// Why a page is not in the index: the page itself is looked at, for it may say so, or be of another language.

@@ -276,7 +276,7 @@ impl LivePeer {
     /// The topic model of crawls, if it is the one wanted, in hexadecimal: a string of JSON.
     fn model(&self, wanted: &[u8; 16]) -> Option<String> {
         let focus = self.0.workshop.focus.as_ref()?;
-        let model = focus.model.as_ref().filter(|model| model.digest().as_bytes().starts_with(wanted))?;
+        let model = focus.about.model().filter(|model| model.digest().as_bytes().starts_with(wanted))?;
         Some(data_encoding::HEXLOWER.encode(&model.encode()))
     }
 

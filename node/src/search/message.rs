@@ -122,7 +122,7 @@ pub struct Passage {
 }
 
 impl Versioned for Message {
-    const VERSION: u8 = 1;
+    const VERSION: u8 = 2;
     /// Hits take more room in memory than on the wire, at most three times as much; [`Message::decode`] bounds what is read.
     const LIMIT: usize = 4 * MAX_MESSAGE;
 }

@@ -4,6 +4,8 @@ use super::error::SettingsError;
 use super::tree::Settings;
 use crate::lists::subscriptions::{MAX_SUBSCRIPTIONS, Wanted};
 use anthill_agent::focus::MAX_TOPIC_LEVELS;
+use anthill_crawler::focus::semantics::MAX_QUERY_WORDS;
+use anthill_crawler::focus::terms::Terms;
 use anthill_crawler::lang;
 use anthill_dht::{Multiaddr, PeerId};
 use anthill_protocol::member::{MAX_TOKENS, MIN_TOKENS};
@@ -147,6 +149,9 @@ pub fn check(settings: &Settings) -> Result<(), SettingsError> {
     }
     let is_digest =
         |text: &String| text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if s.topic.query.as_ref().is_some_and(|query| !(1..=MAX_QUERY_WORDS).contains(&words(query))) {
+        return fail("topic.query", format!("1 to {MAX_QUERY_WORDS} words, as in \"ant colony\""));
+    }
     if s.topic.digest.as_ref().is_some_and(|digest| !is_digest(digest)) {
         return fail("topic.digest", "64 hexadecimal digits, as `anthill topic show` says".to_owned());
     }
@@ -274,4 +279,9 @@ fn is_host_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 253
         && (text.chars().all(plain) || text.parse::<std::net::Ipv6Addr>().is_ok())
+}
+
+/// Words of a query that count.
+fn words(query: &str) -> usize {
+    Terms::default().all(query).len()
 }

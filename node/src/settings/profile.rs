@@ -55,7 +55,7 @@ pub fn bound(path: &[String]) -> Option<Bound> {
         ["swarm" | "replicas" | "moderators" | "prefer" | "index_only"]
         | ["canon", _]
         | ["index", "stemming"]
-        | ["topic", "digest" | "levels" | "rules"] => Some(Bound::Same),
+        | ["topic", "digest" | "levels" | "query" | "rules"] => Some(Bound::Same),
         ["host_delay" | "ip_delay"] => Some(Bound::Least),
         ["seeds" | "scope" | "subscriptions" | "importance"]
         | ["limits" | "filters" | "revisit", _]

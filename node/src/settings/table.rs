@@ -294,6 +294,13 @@ pub const KEYS: &[Key] = &[
         "A page that n sites link to: its score times 1 + this x ln(1 + n).",
     ),
     key(
+        "ranking.importance",
+        Kind::Number,
+        "0",
+        "A page of importance i, as `anthill explain` tells it: its score times 1 + this x ln(1 + i). Peers that came to\n\
+         pages in another order know them for more or less important: with this, they may answer in another order too.",
+    ),
+    key(
         "ranking.language",
         Kind::Number,
         "0.25",
@@ -329,7 +336,8 @@ pub const KEYS: &[Key] = &[
         "topic.model",
         Kind::Text,
         "File with the model of the topic that crawls are about, as `anthill topic train` makes it: pages that are likely to\n\
-         be on topic are fetched first. Without it crawls are about everything. As in: model = \"/etc/anthill/ants.topic\"",
+         be on topic are fetched first. Without it, and `topic.query`, crawls are about everything. As in:\n\
+         model = \"/etc/anthill/ants.topic\"",
     ),
     unset(
         "topic.digest",
@@ -351,7 +359,9 @@ pub const KEYS: &[Key] = &[
     unset(
         "topic.query",
         Kind::Text,
-        "The topic in words, for contracts: without it the words of the model that say most. As in: query = \"ant colony\"",
+        "The topic in words. Where there is no model crawls are about these: pages in which they stand, and few other\n\
+         words as rare, are fetched first; the same at all peers then. Else it is for contracts: without it the words of\n\
+         the model that say most. As in: query = \"ant colony\"",
     ),
     key(
         "topic.wordnet",

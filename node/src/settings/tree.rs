@@ -268,6 +268,8 @@ pub struct Ranking {
     pub exact_title: f32,
     /// Weight of the number of linking sites.
     pub inlinks: f32,
+    /// Weight of how important it is.
+    pub importance: f32,
     /// Weight of the page being in a language asked for.
     pub language: f32,
     /// Share of the pages that makes a language one that is searched in, 0 to 1.

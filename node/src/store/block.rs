@@ -79,7 +79,7 @@ pub struct Block<'a> {
 }
 
 impl Versioned for Block<'_> {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
     const LIMIT: usize = 0x10_0000;
 }
 
@@ -185,7 +185,7 @@ mod tests {
             first_seen_s: 1_800_000_000,
             clues: (from == 2).then(|| {
                 Box::new(Clues {
-                    from: Context { relevance: 900, layers: [1, 2, 3, 4, 5, 112], since: 3 },
+                    from: Context { relevance: 900, layers: [1, 2, 3, 4, 5, 112], since: 3, class: Some(1) },
                     anchor: 400,
                     around: 600,
                     words: vec![7, u32::MAX],

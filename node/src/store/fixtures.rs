@@ -48,6 +48,7 @@ pub fn record(url: &str) -> UrlRecord {
         bytes: 10,
         noindex: false,
         relevance: None,
+        class: None,
         importance: 0,
         peer: String::new(),
         took_ms: 0,

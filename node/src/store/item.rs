@@ -150,7 +150,7 @@ pub struct Kept {
 }
 
 impl Versioned for Kept {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
     const LIMIT: usize = 0x1_0000;
 }
 
@@ -167,7 +167,7 @@ pub struct Value {
 }
 
 impl Versioned for Value {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
     const LIMIT: usize = 0x10_0000;
 }
 

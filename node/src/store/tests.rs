@@ -262,7 +262,7 @@ fn entries_go_to_another_level_once_and_what_is_done_with_does_not() {
     let (store, mut writer) = open(dir.path());
     let clues = Some(Box::new(Clues {
         around: 300,
-        from: Context { relevance: 700, layers: [127, 0, 0, 0, 0, 0], since: 0 },
+        from: Context { relevance: 700, layers: [127, 0, 0, 0, 0, 0], since: 0, class: None },
         anchor: 300,
         words: vec![1, 2],
     }));

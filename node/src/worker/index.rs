@@ -7,6 +7,7 @@ use crate::store::intact::Found;
 use crate::store::value::{Change, StoredDocument};
 use crate::store::write::IndexOp;
 use crate::store::{Store, StoreError};
+use anthill_agent::importance::MILLIONTHS;
 use anthill_index::{Document, Index, Searcher, Writer};
 use anthill_protocol::key::UrlId;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
@@ -369,6 +370,7 @@ impl IndexThread {
             lang: document.lang.as_deref(),
             fetched_at_s: document.fetched_at_s,
             inlinks: standing.inlinks,
+            importance: (standing.importance as f64 / MILLIONTHS) as f32,
             fingerprint: document.fingerprint,
             digest: document.digest,
             fresh,
@@ -392,7 +394,8 @@ impl IndexThread {
 
     fn standing(&self, id: &UrlId) -> Result<Standing, StoreError> {
         let (inlinks, anchors) = self.store.inlinks(id, MAX_INLINKS, MAX_ANCHORS)?;
-        Ok(Standing { inlinks, anchors })
+        let importance = self.store.url(id)?.map_or(0, |record| record.importance);
+        Ok(Standing { inlinks, anchors, importance })
     }
 
     /// Whether no link came lately, or it was so last long ago.

@@ -19,6 +19,7 @@ use anthill_agent::io::{FoundLink, Input, Made, Permit, Task};
 use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch;
 use anthill_crawler::filter::Filters;
+use anthill_crawler::focus::cosine::Rarities;
 use anthill_crawler::focus::predict::Context;
 use anthill_crawler::focus::reader::NOTHING_SAID;
 use anthill_crawler::focus::reader::Reader;
@@ -105,6 +106,8 @@ pub struct Workshop {
     pub extractions: Map<String, Arc<Extraction>>,
     /// What crawls prefer, if they prefer anything.
     pub focus: Option<focus::Settings>,
+    /// In how many pages words stand, where crawls are about some words.
+    pub rarities: Arc<Rarities>,
     /// Languages that they prefer.
     pub languages: Languages,
     /// Who finds out how able this peer is, if anybody does.
@@ -198,7 +201,7 @@ impl Workshop {
     /// When zstd cannot be set up, which is a matter of memory.
     pub fn tools(&self) -> std::io::Result<Tools> {
         let compressor = zstd::bulk::Compressor::new(LEVEL)?;
-        let reader = self.focus.as_ref().map(|focus| Reader::new(focus.model.as_deref().cloned()));
+        let reader = self.focus.as_ref().map(|focus| Reader::new(&focus.about, Arc::clone(&self.rarities)));
         Ok(Tools { compressor, reader })
     }
 

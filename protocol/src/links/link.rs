@@ -22,22 +22,26 @@ pub const LAYERS: usize = 6;
 pub const MAX_LIKELY: u8 = 127;
 /// Links since the last page on topic that are counted.
 pub const MAX_SINCE: u8 = 5;
+/// Classes of a topic's model.
+pub const MAX_CLASSES: usize = 16;
 
 /// What a page is that links to others, where the swarm's crawls have a topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Context {
     /// How relevant it is, of [`MAX_RELEVANCE`].
     pub relevance: u16,
-    /// How likely it is to be in each layer, of [`MAX_LIKELY`]; all 0 if nothing is known.
+    /// How likely it is to be in each layer, [`MAX_LIKELY`] in sum; all 0 if nothing is known.
     pub layers: [u8; LAYERS],
     /// By how many links it was come to from the last page on topic: 0 if it is on topic, [`MAX_SINCE`] also if there were more, or none was.
     pub since: u8,
+    /// Its class, of those of the topic's model, at most [`MAX_CLASSES`]; none if there is no model.
+    pub class: Option<u8>,
 }
 
 impl Default for Context {
     /// Nothing is known.
     fn default() -> Context {
-        Context { relevance: MAX_RELEVANCE / 2, layers: [0; LAYERS], since: MAX_SINCE }
+        Context { relevance: MAX_RELEVANCE / 2, layers: [0; LAYERS], since: MAX_SINCE, class: None }
     }
 }
 
@@ -63,14 +67,19 @@ impl Flags {
     const BITS: u32 = 6;
     /// Bits of the relevance plus one; 0 is no context.
     const RELEVANCE: u32 = 11;
-    /// Bits of each layer.
+    /// Bits of each layer; the last is what the others leave.
     const LIKELY: u32 = 7;
     const SINCE: u32 = 3;
-    /// Where layers start, and where links since the topic do.
+    /// Bits of the class plus one; 0 is none.
+    const CLASS: u32 = 5;
+    /// Where layers start; whether anything is known of them; where links since the topic do, and the class.
     const LAYERS: u32 = Flags::BITS + Flags::RELEVANCE;
-    const LINKS: u32 = Flags::LAYERS + Flags::LIKELY * LAYERS as u32;
-    /// Where the last two bits are: in which third of what can be the text around the link is; 0 says nothing.
-    const AROUND: u32 = Flags::LINKS + Flags::SINCE;
+    const KNOWN: u32 = Flags::LAYERS + Flags::LIKELY * (LAYERS as u32 - 1);
+    const LINKS: u32 = Flags::KNOWN + 1;
+    const CLASSES: u32 = Flags::LINKS + Flags::SINCE;
+    /// Where the last three bits are: in which seventh of what can be the text around the link is; 0 says nothing.
+    const AROUND: u32 = Flags::CLASSES + Flags::CLASS;
+    const PARTS: u16 = 7;
 
     /// Whether all bits of `other` are set here.
     pub fn has(self, other: Flags) -> bool {
@@ -87,36 +96,53 @@ impl Flags {
         let bits = |at: u32, bits: u32| (self.0 >> at) & ((1 << bits) - 1);
         let relevance = (bits(Flags::BITS, Flags::RELEVANCE) as u16).checked_sub(1)?;
         let layer = |layer: usize| bits(Flags::LAYERS + Flags::LIKELY * layer as u32, Flags::LIKELY) as u8;
+        let mut layers: [u8; LAYERS] = std::array::from_fn(|n| if n + 1 < LAYERS { layer(n) } else { 0 });
+        if bits(Flags::KNOWN, 1) == 1 {
+            let left = layers.iter().fold(MAX_LIKELY, |left, likely| left.saturating_sub(*likely));
+            layers[LAYERS - 1] = left;
+        }
         let since = bits(Flags::LINKS, Flags::SINCE) as u8;
-        Some(Context { relevance, layers: std::array::from_fn(layer), since })
+        let class = (bits(Flags::CLASSES, Flags::CLASS) as u8).checked_sub(1);
+        Some(Context { relevance, layers, since, class })
     }
 
-    /// The same of such a page. What is more than can be is the most that can be.
+    /// The same of such a page. What is more than can be is the most that can be; of a class that cannot be nothing is said.
     pub fn of_page(self, page: &Context) -> Flags {
         let bits = self.0 & ((1 << Flags::BITS) - 1);
         let relevance = u64::from(page.relevance.min(MAX_RELEVANCE) + 1) << Flags::BITS;
-        let likely = |(layer, likely): (u32, u8)| {
-            u64::from(likely.min(MAX_LIKELY)) << (Flags::LAYERS + Flags::LIKELY * layer)
-        };
-        let layers = (0..).zip(page.layers).map(likely).fold(0, |all, one| all | one);
+        let mut left = MAX_LIKELY;
+        let mut layers = u64::from(page.layers.iter().any(|likely| *likely > 0)) << Flags::KNOWN;
+        for (layer, likely) in (0..).zip(&page.layers[..LAYERS - 1]) {
+            let likely = left.min(*likely);
+            left -= likely;
+            layers |= u64::from(likely) << (Flags::LAYERS + Flags::LIKELY * layer);
+        }
         let since = u64::from(page.since.min(MAX_SINCE)) << Flags::LINKS;
-        Flags(bits | relevance | layers | since)
+        let class = page.class.filter(|class| usize::from(*class) < MAX_CLASSES).map_or(0, |class| class + 1);
+        Flags(bits | relevance | layers | since | u64::from(class) << Flags::CLASSES)
     }
 
-    /// What the text around the link is about, of [`MAX_RELEVANCE`], as far as a third of that tells; none if that is not said.
+    /// What the text around the link is about, of [`MAX_RELEVANCE`], as far as a seventh of that tells; none if that is not said.
     pub fn text_around(self) -> Option<u16> {
-        let third = ((self.0 >> Flags::AROUND) as u16).checked_sub(1)?;
-        Some(MAX_RELEVANCE / 6 + third * (MAX_RELEVANCE / 3))
+        let part = ((self.0 >> Flags::AROUND) as u16).checked_sub(1)?;
+        Some((MAX_RELEVANCE + 2 * part * MAX_RELEVANCE) / (2 * Flags::PARTS))
     }
 
     /// The same of a link with such a text around it.
     pub fn around(self, relevance: u16) -> Flags {
-        let third = (u64::from(relevance.min(MAX_RELEVANCE)) * 3 / u64::from(MAX_RELEVANCE + 1)) + 1;
-        Flags(self.0 & ((1 << Flags::AROUND) - 1) | third << Flags::AROUND)
+        let parts = u64::from(relevance.min(MAX_RELEVANCE)) * u64::from(Flags::PARTS);
+        let part = parts / u64::from(MAX_RELEVANCE + 1) + 1;
+        Flags(self.0 & ((1 << Flags::AROUND) - 1) | part << Flags::AROUND)
     }
 
     fn is_within_bounds(self) -> bool {
-        let fits = |page: Context| page.relevance <= MAX_RELEVANCE && page.since <= MAX_SINCE;
+        let fits = |page: Context| {
+            let layers = page.layers.iter().map(|likely| u32::from(*likely)).sum::<u32>();
+            page.relevance <= MAX_RELEVANCE
+                && page.since <= MAX_SINCE
+                && page.class.is_none_or(|class| usize::from(class) < MAX_CLASSES)
+                && layers == u32::from(MAX_LIKELY) * u32::from(self.0 >> Flags::KNOWN & 1 == 1)
+        };
         self.context().map_or(self.0 >> Flags::BITS == 0, fits)
     }
 }
@@ -139,7 +165,7 @@ pub struct Link {
 }
 
 impl Versioned for Link {
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 5;
     const LIMIT: usize = 0x1_0000;
 }
 
@@ -196,8 +222,12 @@ mod tests {
 
     /// All bits.
     const ALL: Flags = Flags((1 << Flags::BITS) - 1);
-    const MOST: Context =
-        Context { relevance: MAX_RELEVANCE, layers: [MAX_LIKELY; LAYERS], since: MAX_SINCE };
+    const MOST: Context = Context {
+        relevance: MAX_RELEVANCE,
+        layers: [MAX_LIKELY, 0, 0, 0, 0, 0],
+        since: MAX_SINCE,
+        class: Some(MAX_CLASSES as u8 - 1),
+    };
 
     #[test]
     fn what_a_page_cannot_be_is_out_of_bounds() {
@@ -206,6 +236,12 @@ mod tests {
         assert!(!is_within(1 << Flags::AROUND), "the text around a link of such a page");
         assert!(!is_within(u64::from(MAX_RELEVANCE + 2) << Flags::BITS));
         assert!(!is_within(1 << Flags::BITS | u64::from(MAX_SINCE + 1) << Flags::LINKS));
+        assert!(is_within(1 << Flags::BITS | (MAX_CLASSES as u64) << Flags::CLASSES));
+        assert!(!is_within(1 << Flags::BITS | (MAX_CLASSES as u64 + 1) << Flags::CLASSES));
+        assert!(!is_within(1 << Flags::BITS | 1 << Flags::LAYERS), "layers of which nothing is known");
+        assert!(is_within(1 << Flags::BITS | 1 << Flags::LAYERS | 1 << Flags::KNOWN));
+        let twice = u64::from(MAX_LIKELY) << Flags::LAYERS | 1 << (Flags::LAYERS + Flags::LIKELY);
+        assert!(!is_within(1 << Flags::BITS | twice | 1 << Flags::KNOWN), "more than all");
         assert!(!is_within(1 << Flags::LAYERS), "layers of a page of which nothing is told");
     }
 
@@ -213,21 +249,22 @@ mod tests {
     fn flags_and_what_the_page_is_leave_each_other_alone() {
         let flags = Flags::SEED.with(Flags::NOFOLLOW);
         assert_eq!(flags.context(), None);
-        let page = Context { relevance: 700, layers: [1, 2, 3, 4, 5, 112], since: 3 };
+        let page = Context { relevance: 700, layers: [1, 2, 3, 4, 5, 112], since: 3, class: Some(2) };
         let told = flags.of_page(&MOST).of_page(&page);
         assert!(told.has(flags) && !told.has(Flags::REDIRECT));
         assert_eq!((told.context(), told.text_around()), (Some(page), None));
-        for (relevance, third) in
-            [(0, 166), (333, 166), (334, 499), (700, 832), (MAX_RELEVANCE, 832), (u16::MAX, 832)]
-        {
+        let parts =
+            [(0, 71), (142, 71), (144, 214), (500, 500), (700, 642), (MAX_RELEVANCE, 928), (u16::MAX, 928)];
+        for (relevance, part) in parts {
             let told = told.around(500).around(relevance);
-            assert_eq!((told.context(), told.text_around()), (Some(page), Some(third)), "{relevance}");
+            assert_eq!((told.context(), told.text_around()), (Some(page), Some(part)), "{relevance}");
             assert!(told.has(flags) && !told.has(Flags::REDIRECT));
         }
-        let least = Context { relevance: 0, layers: [0; LAYERS], since: 0 };
+        let least = Context { relevance: 0, layers: [0; LAYERS], since: 0, class: None };
         assert_eq!(Flags::default().of_page(&least).context(), Some(least));
-        let more = Context { relevance: u16::MAX, layers: [255; LAYERS], since: u8::MAX };
-        assert_eq!(flags.of_page(&more).context(), Some(MOST));
+        let more =
+            Context { relevance: u16::MAX, layers: [255; LAYERS], since: u8::MAX, class: Some(u8::MAX) };
+        assert_eq!(flags.of_page(&more).context(), Some(Context { class: None, ..MOST }));
     }
 
     /// As before crawls had topics.

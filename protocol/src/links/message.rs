@@ -106,7 +106,7 @@ pub enum Refusal {
 }
 
 impl Versioned for Message {
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 5;
     /// Strings and vectors are larger in memory than on the wire; [`Message::decode`] bounds what is read.
     const LIMIT: usize = 0x10_0000;
 }

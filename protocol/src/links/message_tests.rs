@@ -1,7 +1,7 @@
 use super::*;
 use crate::key::{SiteId, UrlId};
 use crate::links::link::{
-    Context, Flags, MAX_ANCHOR, MAX_LIKELY, MAX_LINK, MAX_RELEVANCE, MAX_SINCE, MAX_URL,
+    Context, Flags, MAX_ANCHOR, MAX_CLASSES, MAX_LIKELY, MAX_LINK, MAX_RELEVANCE, MAX_SINCE, MAX_URL,
 };
 use crate::wire::{decode, encode};
 use proptest::collection::vec;
@@ -16,7 +16,12 @@ fn link(url: usize, anchor: usize) -> Link {
         anchor,
         crawl: u64::MAX,
         depth: u16::MAX,
-        flags: Flags::NOFOLLOW.of_page(&Context { relevance: 1_000, layers: [127; 6], since: 5 }),
+        flags: Flags::NOFOLLOW.of_page(&Context {
+            relevance: 1_000,
+            layers: [127, 0, 0, 0, 0, 0],
+            since: 5,
+            class: Some(15),
+        }),
     }
 }
 
@@ -71,13 +76,13 @@ fn the_bytes_of_every_message_stay_what_they_are() {
     assert_eq!(
         crate::wire::fingerprints(bytes),
         [
-            "96 1370b9dbe78c1a9b",
-            "11 326ffacab6463f00",
-            "11 3b87c3397bb94a34",
-            "76 6cebafbbee595cb8",
-            "11 4908ef70de90972a",
-            "14 db7dddd037b68214",
-            "12 ec2113013486ec2f",
+            "96 13da1d6d73cd20d6",
+            "11 f70b793313b43fe2",
+            "11 4b3d4beeb144a121",
+            "76 e4886e0d49f89896",
+            "11 887ceff3ec5a88ff",
+            "14 acaf22d2a1504b5c",
+            "12 632ba453a9234ae2",
         ]
     );
 }
@@ -118,11 +123,12 @@ fn any_flags() -> impl Strategy<Value = Flags> {
         [Flags::NOFOLLOW, Flags::DOUBTFUL, Flags::SITEMAP, Flags::FROM_SITEMAP, Flags::REDIRECT, Flags::SEED];
     let layers = proptest::array::uniform6(0..=MAX_LIKELY);
     let around = proptest::option::of(0..=MAX_RELEVANCE);
-    let page = proptest::option::of((0..=MAX_RELEVANCE, layers, 0..=MAX_SINCE, around));
+    let class = proptest::option::of(0..MAX_CLASSES as u8);
+    let page = proptest::option::of((0..=MAX_RELEVANCE, layers, 0..=MAX_SINCE, around, class));
     (proptest::sample::subsequence(all.to_vec(), 0..=all.len()), page).prop_map(|(flags, page)| {
         let flags = flags.into_iter().fold(Flags::default(), Flags::with);
-        page.map_or(flags, |(relevance, layers, since, around)| {
-            let flags = flags.of_page(&Context { relevance, layers, since });
+        page.map_or(flags, |(relevance, layers, since, around, class)| {
+            let flags = flags.of_page(&Context { relevance, layers, since, class });
             around.map_or(flags, |around| flags.around(around))
         })
     })

@@ -182,6 +182,14 @@ pub struct Explanation {
 pub struct TopicStanding {
     /// How likely the page is to be on topic by its text; none before it was fetched.
     pub relevance: Option<f64>,
+    /// Its class by its text, of those of the topic's model; none before it was fetched.
+    pub class: Option<String>,
+    /// The share of links of pages of that class that led to pages of that class, as far as this peer knows.
+    pub keeps_to_class: Option<f64>,
+    /// While it waits: the class of the page it was found on.
+    pub from_class: Option<String>,
+    /// While it waits: the class of most pages that links of pages of that class led to, and their share.
+    pub likely_class: Option<LikelyClass>,
     /// While it waits: its level, 0 comes first.
     pub level: Option<u8>,
     /// While it waits: what it is expected to be worth, on topic or near to what is, by what this peer has learned.
@@ -194,6 +202,15 @@ pub struct TopicStanding {
     pub steps: Vec<f64>,
     /// While it waits: links from the last page on topic to the page it was found on; 5 is five or more, or no such page.
     pub since: Option<u8>,
+}
+
+/// A class of the topic's model, and how likely it is.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LikelyClass {
+    /// Its name.
+    pub class: String,
+    /// From 0 to 1.
+    pub share: f64,
 }
 
 /// What is known of a page.

@@ -17,8 +17,8 @@ pub use crawl::{CrawlAccepted, CrawlProgress, CrawlRequest, Refused, Scope};
 pub use exclusion::{Excluded, Exclusion, ExclusionChange, ExclusionScope, Exclusions};
 pub use fetched::{Fetched, FetchedPage, HarvestPoint};
 pub use inspect::{
-    Attempt, Claim, ConfigReport, ConfigValue, Explanation, HostReport, Keyword, LastFetch, Lexicon, Posting,
-    RobotsReport, SiteReport, TopicStanding, Vitals,
+    Attempt, Claim, ConfigReport, ConfigValue, Explanation, HostReport, Keyword, LastFetch, Lexicon,
+    LikelyClass, Posting, RobotsReport, SiteReport, TopicStanding, Vitals,
 };
 pub use list::{PublishRequest, Published, SubscribeRequest, Subscribed, Subscription, Subscriptions};
 pub use search::{Coverage, Hit, SearchRequest, SearchResults};

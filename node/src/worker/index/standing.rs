@@ -13,6 +13,8 @@ pub struct Standing {
     pub inlinks: u32,
     /// The texts of some of these links.
     pub anchors: Vec<String>,
+    /// How important it is by these and all other links, in millionths of an average page.
+    pub importance: u64,
 }
 
 /// With which standing pages were indexed lately: most links to a page come before it does, and it need not be indexed again for

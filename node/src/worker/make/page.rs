@@ -60,7 +60,7 @@ impl Workshop {
         Tools { compressor, reader }: &mut Tools,
     ) -> Product {
         let begun = Instant::now();
-        let around = self.focus.as_ref().is_some_and(|focus| focus.model.is_some());
+        let around = self.focus.as_ref().is_some_and(|focus| focus.about.is_a_topic());
         let options = parse::Options { around, ..parse::Options::default() };
         let (mut page, host, site) = self.parse(text_url, url, &response, options);
         let expired = page.robots.unavailable_after.is_some_and(|t| t <= (at_us / 1_000_000) as i64);
@@ -69,12 +69,13 @@ impl Workshop {
         let mut judged = None;
         if let Some(reader) = reader {
             let text = text_of(page.title.as_deref().unwrap_or_default(), &page.text);
-            let relevance = if self.languages.include(&page) { reader.relevance(&text) } else { 0 };
+            let included = self.languages.include(&page);
+            let (relevance, class) = if included { reader.page(&text) } else { (0, None) };
             self.assistant.iter().for_each(|assistant| assistant.show(&page, &text, relevance));
-            judged = Some((relevance, reader.sketch(&text)));
+            judged = Some((relevance, class, reader.sketch(&text)));
         }
-        let (relevance, sketch) =
-            judged.map_or_else(Default::default, |(relevance, sketch)| (Some(relevance), sketch));
+        let (relevance, class, sketch) = judged
+            .map_or_else(Default::default, |(relevance, class, sketch)| (Some(relevance), class, sketch));
         let topic = relevance.zip(reader.as_mut());
         let Links { found, inlinks, targets } = self.links(&mut page, url, id, topic);
         let digest = blake3::hash(&response.body);
@@ -90,6 +91,7 @@ impl Workshop {
             bytes: response.body.len() as u64,
             noindex,
             relevance,
+            class,
             sketch,
         };
         bound_validators(&mut facts);
@@ -157,6 +159,7 @@ pub fn first_record(canon: &Canon, facts: &PageFacts, status: u16, at_s: u64) ->
         bytes: facts.bytes,
         noindex: facts.noindex,
         relevance: facts.relevance,
+        class: facts.class,
         importance: 0,
         peer: String::new(),
         took_ms: 0,

@@ -3,6 +3,7 @@ use crate::metrics::Step;
 use crate::settings::Settings;
 use crate::store::value::{StoredPage, unpack};
 use anthill_crawler::filter::FilterSettings;
+use anthill_crawler::focus::reader::About;
 use std::path::Path;
 
 fn workshop() -> Workshop {
@@ -14,6 +15,7 @@ fn workshop() -> Workshop {
         focus: None,
         languages: Languages::default(),
         assistant: None,
+        rarities: Arc::default(),
         agent: "anthill".into(),
         recent_urls: Arc::new(RecentSet::new(4)),
         recent_links: Arc::new(RecentSet::new(4)),
@@ -77,7 +79,7 @@ fn pages_in_other_languages_are_not_relevant_and_not_indexed_and_their_links_are
     let settings =
         Settings { prefer: vec!["es".to_owned()], index_only: true, ..Settings::with_data(Path::new("/d")) };
     let workshop = Workshop {
-        focus: Some(focus::Settings { model: None, levels: 4, rules: true }),
+        focus: Some(focus::Settings { about: About::Languages, levels: 4, rules: true }),
         languages: Languages::of(&settings),
         ..workshop()
     };

@@ -14,6 +14,7 @@ use anthill_agent::io::{self as crawl, Permit, PermitId};
 use anthill_agent::peer::io::Input;
 use anthill_agent::peer::{self, Message, Peer, Start};
 use anthill_crawler::focus::bayes::Model;
+use anthill_crawler::focus::reader::About;
 use anthill_crawler::frontier;
 use anthill_crawler::record::Scope;
 use anthill_protocol::contract_net::Water;
@@ -181,8 +182,8 @@ fn config(web: &Web, of: NodeId) -> peer::Config {
         max_in_flight: web.in_flight,
         ..frontier::Config::default()
     };
-    let model = || Some(Arc::new(Model::unknowing()));
-    let focus = web.topical.then(|| focus::Settings { model: model(), levels: 4, rules: true });
+    let about = || About::Examples(Arc::new(Model::unknowing()));
+    let focus = web.topical.then(|| focus::Settings { about: about(), levels: 4, rules: true });
     peer::Config {
         crawl: anthill_agent::Config { frontier, revisit: None, focus, ..anthill_agent::Config::default() },
         view: view::Config::of(Key::of_swarm("simulated")),
