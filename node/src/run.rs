@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::store::Store;
 use crate::store::write::Writer;
 use crate::swarm::{Inquiries, Outset, Planner, Signer, Way, Wires};
-use crate::told;
+use crate::told::Signals;
 use crate::worker::copies::Unsynced;
 use crate::worker::fetch::Fetching;
 use crate::worker::index::{IndexThread, Standings, ToIndexer, UNFINISHED};
@@ -109,6 +109,8 @@ async fn start(
     let topic = crate::topic::find(&settings).await?;
     let keeper = topic.as_ref().map(|topic| Keeper::of(&settings, topic));
     let ground = crate::swarm::join(&settings, &identity).await?;
+    // From here on there is something to be ended in good order.
+    let mut signals = Signals::listen()?;
     let store = Arc::new(Store::open(&settings.data.join("db"), setup::memory(&settings))?);
     let interrupted = store.take_interrupted()?;
     if !interrupted.is_empty() {
@@ -292,13 +294,12 @@ async fn start(
     let disk = tokio::spawn(watch_disk(Arc::clone(&settings), driver_in.clone()));
     let keeping = keeper.clone().map(|keeper| tokio::spawn(keeper.keep(peer.clone())));
 
-    told::until_told(leash).await?;
+    signals.until_told(leash).await;
     let ending = Ending::begin();
-    let forced = tokio::spawn(async {
-        if told::until_signalled().await.is_ok() {
-            tracing::warn!("told twice: ending at once");
-            std::process::exit(1);
-        }
+    let forced = tokio::spawn(async move {
+        signals.next().await;
+        tracing::warn!("told twice: ending at once");
+        std::process::exit(1);
     });
     disk.abort();
     keeping.iter().for_each(|keeping| keeping.abort());

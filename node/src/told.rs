@@ -1,32 +1,42 @@
 //! When is a peer to end? When somebody says so: by a signal, or, on a leash, by ending its standard input.
 
 use std::io;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// Returns when the process is told to end.
-///
-/// # Errors
-/// When signals cannot be listened to.
-pub async fn until_told(leash: bool) -> io::Result<()> {
-    tokio::select! {
-        told = until_signalled() => told,
-        () = until_let_go(leash) => Ok(()),
-    }
+/// SIGTERM and SIGINT. Once they are listened to neither ends the process by itself, and one that comes is remembered.
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
 }
 
-/// Returns at SIGTERM or SIGINT.
-///
-/// # Errors
-/// When signals cannot be listened to.
-pub async fn until_signalled() -> io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+impl Signals {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// When the system does not let it.
+    pub fn listen() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
-    Ok(())
+
+    /// Returns at the next one.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    /// Returns when the process is told to end.
+    pub async fn until_told(&mut self, leash: bool) {
+        tokio::select! {
+            () = self.next() => {}
+            () = until_let_go(leash) => {}
+        }
+    }
 }
 
 /// Returns when standard input ends, which it does when whoever started this process is gone; without a leash never.

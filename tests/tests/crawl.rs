@@ -113,3 +113,14 @@ fn kills_lose_nothing_and_refetch_only_what_was_in_flight() {
         "{repeated} fetched again, {outstanding} permits were outstanding at {kills} kills"
     );
 }
+
+#[test]
+fn who_is_told_to_end_as_soon_as_it_can_be_reached_ends_in_good_order() {
+    let local = LocalWeb::start(WebSettings::polite(20, 4)).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..8 {
+        let peer = Peer::start(dir.path(), &strs(&local.arguments())).unwrap();
+        let status = peer.stop().unwrap();
+        assert!(status.success(), "the {number}th time: {status}");
+    }
+}
