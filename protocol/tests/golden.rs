@@ -73,7 +73,7 @@ mod links {
 
     #[test]
     fn a_link() {
-        golden(&link(), "04111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212");
+        golden(&link(), "05111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212");
         let of_topic = Link {
             flags: link().flags.of_page(&Context {
                 relevance: 700,
@@ -85,12 +85,12 @@ mod links {
         };
         golden(
             &of_topic,
-            "04111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fd52af028201a1001f",
+            "05111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fd52af028201a17002",
         );
         let with_text_around = Link { flags: of_topic.flags.around(700), ..link() };
         golden(
             &with_text_around,
-            "04111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fd52af028201a100df",
+            "05111111111111111111111111111111110e687474703a2f2f622e746573742f01620702fd52af028201a170a2",
         );
     }
 
@@ -99,7 +99,7 @@ mod links {
         let part = Part { slot: slot(16_383), counter: 300, first: 5, upto: 6, links: vec![link()] };
         golden(
             &Message::Batch(Batch { session: 1 << 40, id: 9, parts: vec![part] }),
-            "0400fd00000000000100000901fbff3ffb2c01050601111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212",
+            "0500fd00000000000100000901fbff3ffb2c01050601111111111111111111111111111111110e687474703a2f2f622e746573742f0162070212",
         );
     }
 
@@ -117,7 +117,7 @@ mod links {
         let answers = answers.map(answered).to_vec();
         golden(
             &Message::Answers { session: 1 << 40, answers },
-            "0401fd000000000001000006090300090301090302bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbfb2c01aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa090303090304fbe80309030500",
+            "0501fd000000000001000006090300090301090302bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbfb2c01aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa090303090304fbe80309030500",
         );
     }
 
