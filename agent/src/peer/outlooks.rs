@@ -13,57 +13,96 @@ use std::time::Duration;
 
 /// What this peer has is told so often.
 const EACH: Duration = Duration::from_secs(1);
+/// Sooner, if the best that it has is of another level than it said: others wait for it, or need not wait any more.
+const SOONER: Duration = Duration::from_millis(200);
 
 /// What is known of others, and when to tell them.
 pub(super) struct Outlooks {
     table: Table,
     /// When to tell next; none while there is nothing to fetch here and nothing is heard.
     due: Option<Instant>,
-    /// The others were told that there is nothing to fetch here.
-    quiet: bool,
+    /// From when on to look whether the best is another.
+    sooner: Option<Instant>,
+    /// The best level that the others were told of; none if they know that there is nothing to fetch here.
+    best: Option<usize>,
+    /// What the crawl was told of the others.
+    heard: Others,
     /// Parts of the table of words that were told.
     parts: usize,
 }
 
 impl Outlooks {
     pub fn new(own: PeerKey, rng: ChaCha8Rng) -> Outlooks {
-        Outlooks { table: Table::new(own, rng), due: None, quiet: true, parts: 0 }
+        Outlooks {
+            table: Table::new(own, rng),
+            due: None,
+            sooner: None,
+            best: None,
+            heard: Others::default(),
+            parts: 0,
+        }
     }
 
     pub fn deadline(&self) -> Option<Instant> {
-        self.due
+        [self.due, self.sooner].into_iter().flatten().min()
     }
 }
 
 impl<K: Keys + Clone> Peer<K> {
     /// Takes note of what others have.
     pub(super) fn hear_outlooks(&mut self, message: outlook::Message) {
-        if self.crawl.has_topic() {
-            self.outlooks.table.hear(self.now, message);
+        if !self.crawl.has_topic() {
+            return;
         }
+        self.outlooks.table.hear(self.now, message);
+        let (others, of_others) = self.outlooks_of_others();
+        if others.best != self.outlooks.heard.best {
+            self.tell_of_others(others, of_others);
+        }
+    }
+
+    /// Tells the crawl of how many others nothing is known: who begins waits a little for what they have.
+    pub(super) fn tell_silent(&mut self) {
+        if self.crawl.has_topic() {
+            let (others, of_others) = self.outlooks_of_others();
+            self.tell_of_others(others, of_others);
+        }
+    }
+
+    fn tell_of_others(&mut self, others: Others, worths: Worths) {
+        self.outlooks.heard = others;
+        self.tell_crawl(crawl::Input::Others(others, worths));
     }
 
     /// Tells some of the others what there is here, and the crawl what there is elsewhere, when it is time.
     pub(super) fn tell_outlook(&mut self) {
-        if !self.crawl.has_topic() || self.outlooks.due.is_some_and(|due| due > self.now) {
+        let waits = |at: Option<Instant>, now| at.is_some_and(|at| at > now);
+        if !self.crawl.has_topic() || waits(self.outlooks.deadline(), self.now) {
             return;
         }
         let Some((mut wanted, worths)) = self.crawl.outlook() else { return };
         if self.leaving.is_some() {
             wanted.near = 0;
         }
+        self.outlooks.sooner = None;
+        let is_news = wanted.best() != self.outlooks.best;
+        if waits(self.outlooks.due, self.now) && !is_news {
+            self.outlooks.sooner = Some(self.now + SOONER);
+            return;
+        }
         let (others, of_others) = self.outlooks_of_others();
-        if wanted.near == 0 && self.outlooks.quiet && others.peers == 0 {
+        if wanted.near == 0 && !is_news && others.peers == 0 {
             self.outlooks.due = None;
             return;
         }
         self.outlooks.due = Some(self.now + EACH);
-        self.outlooks.quiet = wanted.near == 0;
+        self.outlooks.sooner = Some(self.now + SOONER);
+        self.outlooks.best = wanted.best();
         let live = self.others_live();
         for (to, message) in self.outlooks.table.tell(self.now, (wanted, worths), live) {
             self.outbox.push(Effect::Send(to, Message::Outlook(message)));
         }
-        self.tell_crawl(crawl::Input::Others(others, of_others));
+        self.tell_of_others(others, of_others);
     }
 
     fn others_live(&self) -> Vec<PeerKey> {
@@ -97,6 +136,8 @@ impl<K: Keys + Clone> Peer<K> {
                 worths.add(of_peer);
             }
         }
+        let live = u32::try_from(self.others_live().len()).unwrap_or(u32::MAX);
+        others.silent = live.saturating_sub(others.peers);
         (others, worths)
     }
 }

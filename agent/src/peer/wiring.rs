@@ -145,6 +145,7 @@ impl<K: Keys + Clone> Peer<K> {
             self.reroute(slot);
         }
         self.contracts_view();
+        self.tell_silent();
         self.tell_members();
         self.rebind_soon();
     }

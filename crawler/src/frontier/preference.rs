@@ -30,6 +30,9 @@ const PERMIT: u32 = 1_000;
 const SAVED: u32 = 4 * PERMIT;
 /// Other peers are waited for as long as they gave a permit within this time.
 const PROGRESS: Duration = Duration::from_secs(10);
+/// Who begins supposes for so long that those of which nothing was heard look for the same: the first pages are fetched sooner than peers hear of
+/// each other.
+const LISTEN: Duration = Duration::from_secs(3);
 
 /// What the other peers of a swarm have, as they say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +43,8 @@ pub struct Others {
     pub best: [u32; LEVELS],
     /// Permits that they gave.
     pub given: u64,
+    /// Of how many more nothing is known.
+    pub silent: u32,
 }
 
 impl Others {
@@ -47,8 +52,7 @@ impl Others {
     pub fn add(&mut self, wanted: Wanted) {
         self.peers += 1;
         self.given = self.given.saturating_add(wanted.given);
-        let best = self.best.get_mut(wanted.near.trailing_zeros() as usize);
-        best.into_iter().for_each(|count| *count += 1);
+        wanted.best().into_iter().for_each(|level| self.best[level] += 1);
     }
 }
 
@@ -84,6 +88,8 @@ pub(super) struct Preference {
     progress: Instant,
     /// When this peer did, or first heard of others.
     gave: Option<Instant>,
+    /// When this peer first had something to fetch.
+    began: Option<Instant>,
 }
 
 impl Preference {
@@ -102,6 +108,7 @@ impl Preference {
             others: Others::default(),
             progress: Instant::ZERO,
             gave: None,
+            began: None,
         }
     }
 
@@ -114,7 +121,9 @@ impl Preference {
             let part = u64::from(self.share).saturating_mul(more) / (u64::from(others.peers) + 1);
             self.saved = self.saved.saturating_add(u32::try_from(part).unwrap_or(SAVED)).min(SAVED);
         }
-        self.gave.get_or_insert(now);
+        if others.peers > 0 {
+            self.gave.get_or_insert(now);
+        }
         self.others = others;
     }
 
@@ -158,10 +167,13 @@ impl Preference {
 
     /// Whether one more may be asked for something of this level, as far as those go that are being asked: all peers that look for
     /// that level share in what may be asked at once, and each may ask one.
-    fn has_room(&self, level: u8) -> bool {
+    fn has_room(&self, level: u8, now: Instant) -> bool {
         let given = self.given.saturating_add(self.others.given);
         let room = AT_ONCE + usize::try_from(given / ONE_MORE).unwrap_or(usize::MAX - AT_ONCE);
-        let peers = 1 + self.others.best.get(usize::from(level)).map_or(0, |count| *count as usize);
+        let begins = self.began.is_none_or(|began| now < began + LISTEN);
+        let silent = if begins { self.others.silent } else { 0 };
+        let same = self.others.best.get(usize::from(level)).copied().unwrap_or(0);
+        let peers = 1 + same.saturating_add(silent) as usize;
         let part = |room: usize| (room / peers).max(1);
         let worse: usize = self.under_way.iter().skip(1).sum();
         worse + self.under_way[0] < part(room) && (level == 0 || worse < part((room / SCOUTS).max(2)))
@@ -172,7 +184,9 @@ impl Preference {
     pub fn may(&mut self, host: HostId, (level, seq): (u8, u64), now: Instant) -> bool {
         let at = usize::from(level).min(LEVELS - 1);
         let is_first = self.held[at].first().is_none_or(|first| (seq, host) <= *first);
-        if is_first && self.has_room(level) && (!self.is_better_near(level, now) || self.saved >= PERMIT) {
+        self.began.get_or_insert(now);
+        if is_first && self.has_room(level, now) && (!self.is_better_near(level, now) || self.saved >= PERMIT)
+        {
             return true;
         }
         self.stand(host, level, now);
@@ -217,7 +231,7 @@ impl Preference {
         } else {
             return None;
         };
-        if !self.has_room(level as u8) {
+        if !self.has_room(level as u8, now) {
             return None;
         }
         let (_, host) = self.held[level].pop_first()?;

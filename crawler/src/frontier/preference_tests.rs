@@ -147,6 +147,18 @@ fn who_look_for_the_same_share_what_may_be_asked_at_once() {
 }
 
 #[test]
+fn who_begins_supposes_that_those_of_whom_nothing_is_heard_look_for_the_same() {
+    let mut all = Preference::new(0);
+    all.hear(Others { silent: 3, ..Others::default() }, at(0));
+    assert_eq!((0..20).filter(|n| ask(&mut all, *n, 0, at(7))).count(), AT_ONCE / 4);
+    assert_eq!(all.next(at(9)), None);
+    assert_eq!(all.next(at(10)), Some(host(1)), "after three seconds they are not waited for");
+    let mut all = Preference::new(0);
+    all.hear(Others::default(), at(7));
+    assert_eq!((0..20).filter(|n| ask(&mut all, *n, 0, at(7))).count(), AT_ONCE);
+}
+
+#[test]
 fn what_is_soon_is_told() {
     let mut all = Preference::new(0);
     assert_eq!(all.wanted(at(0)), Wanted::default());

@@ -29,6 +29,13 @@ pub struct Wanted {
     pub near: u8,
 }
 
+impl Wanted {
+    /// The best level of which there is something soon; none if there is nothing.
+    pub fn best(&self) -> Option<usize> {
+        Some(self.near.trailing_zeros() as usize).filter(|level| *level < LEVELS)
+    }
+}
+
 /// What was expected of links of late: how many of each class of worth.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Worths(Vec<u16>);
