@@ -17,6 +17,10 @@ use std::time::Duration;
 const DRAINS_GATHER: Duration = Duration::from_millis(10);
 /// Slots looked at in one go.
 const DRAINS_AT_ONCE: usize = 1_024;
+/// Permits are given until those that keep a slot have what was synced so long ago: what they lack is waited for without any.
+const NEAR: Duration = Duration::from_secs(1);
+/// Who is behind for so long will not catch up while there is always more.
+const BEHIND: Duration = Duration::from_secs(20);
 
 impl<K: Keys + Clone> Peer<K> {
     /// Tells each part what the others found on disk: first claims how far copies are, as they go by that when they take up
@@ -165,11 +169,35 @@ impl<K: Keys + Clone> Peer<K> {
     }
 
     pub(super) fn drain(&mut self, slot: Slot) {
-        let Some(token) = self.slots.of(slot).held else { return };
-        self.slots.of(slot).drain = Some(Drain::default());
+        let (now, state) = (self.now, self.slots.of(slot));
+        if state.held.is_none() {
+            return;
+        }
+        let seen = (state.synced, now);
+        state.drain = Some(Drain { since: now, seen, stopped: false, windows: false, told: false });
         self.slots.draining.insert(slot);
-        self.crawl.rights().draining.insert(slot);
-        self.tell_stewards(steward::Input::Drain(slot, token));
+        self.stop_if_near(slot);
+    }
+
+    /// No permits are given any more for a slot that is to be handed over, if whoever is to have it is not far behind, or there is no time.
+    fn stop_if_near(&mut self, slot: Slot) {
+        let (now, leaves) = (self.now, self.leaving.is_some());
+        let to = self.crawl.rights().claims.drains_to(slot);
+        let (copies, seen) = (&self.copies, &self.seen);
+        let counts = |peer: &PeerKey| Some(*peer) == to || seen.is_live(peer);
+        let state = self.slots.of(slot);
+        let (synced, held) = (state.synced, state.held);
+        let Some((drain, token)) = state.drain.as_mut().filter(|drain| !drain.stopped).zip(held) else {
+            return;
+        };
+        let caught_up = copies.is_past(slot, drain.seen.0, counts);
+        if caught_up && now.since(drain.seen.1) > NEAR {
+            drain.seen = (synced, now);
+        } else if caught_up || leaves || now.since(drain.since) > BEHIND {
+            drain.stopped = true;
+            self.crawl.rights().draining.insert(slot);
+            self.tell_stewards(steward::Input::Drain(slot, token));
+        }
     }
 
     pub(super) fn resume(&mut self, slot: Slot) {
@@ -260,6 +288,7 @@ impl<K: Keys + Clone> Peer<K> {
     fn finish_drains(&mut self, slots: Vec<Slot>) {
         let mut drained = Vec::new();
         for slot in slots {
+            self.stop_if_near(slot);
             let to = self.crawl.rights().claims.drains_to(slot);
             let level = self.copies.is_level(slot, |peer| Some(*peer) == to || self.seen.is_live(peer));
             let state = self.slots.of(slot);

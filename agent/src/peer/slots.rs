@@ -58,8 +58,14 @@ impl State {
 }
 
 /// A slot that is being handed over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Drain {
+    /// When that was wished.
+    pub since: Instant,
+    /// The last change that was synced when it was looked at, and when that was: who has it soon is not far behind.
+    pub seen: (u64, Instant),
+    /// No permits are given any more.
+    pub stopped: bool,
     /// No window of it is open any more.
     pub windows: bool,
     /// Claims were told that it is drained.

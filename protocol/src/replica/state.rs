@@ -180,11 +180,16 @@ impl<K: Keys> State<K> {
 
     /// Whether the members of a slot held here that are `live` have all that is synced here.
     pub fn is_level(&self, slot: Slot, live: impl Fn(&PeerKey) -> bool) -> bool {
+        self.copies.get(&slot).is_some_and(|copy| self.is_past(slot, copy.head, live))
+    }
+
+    /// Whether they have all up to such a change.
+    pub fn is_past(&self, slot: Slot, upto: u64, live: impl Fn(&PeerKey) -> bool) -> bool {
         let Some(copy) = self.copies.get(&slot) else { return false };
         let Role::Holder(held) = &copy.role else { return false };
-        let has_all = |f: &Follower| f.state == Following::Streaming && f.lifted && f.acked == copy.head;
-        let level = |peer: &PeerKey| held.followers.get(peer).is_some_and(|follower| has_all(follower));
-        held.claim.set.iter().all(|peer| *peer == self.keys.own() || !live(peer) || level(peer))
+        let has_all = |f: &Follower| f.state == Following::Streaming && f.lifted && f.acked >= upto;
+        let past = |peer: &PeerKey| held.followers.get(peer).is_some_and(|follower| has_all(follower));
+        held.claim.set.iter().all(|peer| *peer == self.keys.own() || !live(peer) || past(peer))
     }
 
     /// What the copy of a slot is worth to a query.
