@@ -152,13 +152,26 @@ const MIN_WORDS: usize = 40;
 const ONE_IN: usize = 5;
 /// And so many times those of every rival.
 const LEAD: usize = 2;
+/// Small words by which a line of a piece has a language of its own.
+const OF_ITS_OWN: usize = 4;
 
-/// The language of a piece of prose, if it is plain.
-pub(super) fn plain(piece: &str) -> Option<&'static str> {
+/// What small words say of a piece of prose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Told {
+    /// It is in this language.
+    Plain(&'static str),
+    /// Its lines are of several.
+    Mixed,
+    /// Models may know.
+    Nothing,
+}
+
+/// How many small words of each language there are, and how many words.
+fn count(line: &str) -> ([usize; LANGUAGES.len()], usize) {
     let mut hits = [0usize; LANGUAGES.len()];
     let mut words = 0;
     let mut buffer = String::new();
-    for word in piece.split(|c: char| !c.is_alphabetic()).filter(|w| !w.is_empty()) {
+    for word in line.split(|c: char| !c.is_alphabetic()).filter(|w| !w.is_empty()) {
         words += 1;
         // The longest small word has seven bytes.
         if word.len() > 8 {
@@ -171,11 +184,38 @@ pub(super) fn plain(piece: &str) -> Option<&'static str> {
             *hits += usize::from(languages >> i & 1);
         }
     }
-    let (best, most) = hits.iter().copied().enumerate().max_by_key(|(_, n)| *n)?;
-    let plain = words >= MIN_WORDS
-        && most * ONE_IN >= words
-        && hits.iter().enumerate().all(|(i, n)| i == best || n * LEAD <= most);
-    LANGUAGES[best].code.filter(|_| plain)
+    (hits, words)
+}
+
+/// The language with most small words, how many these are, and whether it leads all others.
+fn leader(hits: &[usize]) -> (usize, usize, bool) {
+    let (best, most) = hits.iter().copied().enumerate().max_by_key(|(_, n)| *n).unwrap_or_default();
+    let leads = hits.iter().enumerate().all(|(i, n)| i == best || n * LEAD <= most);
+    (best, most, leads)
+}
+
+/// What small words say of a piece of prose.
+pub(super) fn tell(piece: &str) -> Told {
+    let mut hits = [0usize; LANGUAGES.len()];
+    let mut words = 0;
+    let mut of_lines = None;
+    let mut mixed = false;
+    for line in piece.lines() {
+        let (of_line, in_line) = count(line);
+        words += in_line;
+        hits.iter_mut().zip(of_line).for_each(|(all, hits)| *all += hits);
+        let (best, most, leads) = leader(&of_line);
+        if leads && most >= OF_ITS_OWN && most * ONE_IN >= in_line {
+            mixed |= *of_lines.get_or_insert(best) != best;
+        }
+    }
+    let (best, most, leads) = leader(&hits);
+    let plain = words >= MIN_WORDS && most * ONE_IN >= words && leads;
+    match LANGUAGES[best].code {
+        _ if mixed => Told::Mixed,
+        Some(code) if plain => Told::Plain(code),
+        _ => Told::Nothing,
+    }
 }
 
 #[cfg(test)]
@@ -185,20 +225,20 @@ mod tests {
     #[test]
     fn plain_prose_is_told() {
         let english = "It is one of the things that you can do with this if you have the time, and it will be of use             to all who are in need of it, which is not to say that it has to be done at once by you or by anyone.";
-        assert_eq!(plain(english), Some("en"));
+        assert_eq!(tell(english), Told::Plain("en"));
     }
 
     #[test]
     fn neighbours_are_left_to_the_models() {
         let dutch = "Het is een van de dingen die je met deze tijd kan doen en het zal van nut zijn voor wie het nodig             heeft, wat niet wil zeggen dat het door jou of door iemand anders op dit ogenblik moet worden gedaan met haast.";
         let catalan = "És una de les coses que es poden fer amb aquest temps i serà útil per a tots els que en tinguin             necessitat, cosa que no vol dir que s'hagi de fer de seguida ni que l'hagi de fer la gent que no ho vol pas.";
-        assert_eq!(plain(dutch), None);
-        assert_eq!(plain(catalan), None);
+        assert_eq!(tell(dutch), Told::Nothing);
+        assert_eq!(tell(catalan), Told::Nothing);
     }
 
     #[test]
     fn a_list_of_names_is_not_prose() {
-        assert_eq!(plain(&"alpha beta gamma delta ".repeat(40)), None);
-        assert_eq!(plain("the of and to in is"), None);
+        assert_eq!(tell(&"alpha beta gamma delta ".repeat(40)), Told::Nothing);
+        assert_eq!(tell("the of and to in is"), Told::Nothing);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Trigrams and alphabets (crate whatlang, 69 languages) on about 400 characters of running text taken from four
 //! places of the text: so a menu at its top does not decide, and a text of several languages gives an unsure answer.
-//! Only then are paragraphs told one by one. No answer is better than a wrong one: stemming and `lang:` rest on it.
+//! Only then, or if the places are plainly of different ones, are paragraphs told one by one. No answer is better than a wrong one: stemming and `lang:` rest on it.
 
 mod codes;
 mod common;
@@ -10,6 +10,7 @@ mod sample;
 
 use codes::code;
 pub use codes::is_known;
+use common::Told;
 use sample::{paragraphs, sample};
 use std::collections::BTreeSet;
 
@@ -62,10 +63,15 @@ const MIN_SHARE: f32 = 0.05;
 /// The language of a text; blocks are expected on lines of their own.
 pub fn detect(text: &str) -> Detection {
     let piece = sample(text, SAMPLE);
-    if let Some(lang) = common::plain(&piece) {
+    let told = common::tell(&piece);
+    if let Told::Plain(lang) = told {
         return single((lang, 1.0));
     }
     let first = guess(&piece);
+    if told == Told::Mixed {
+        // However sure the models are of the whole.
+        return of_paragraphs(text, first);
+    }
     if let Some(sure) = first.filter(|(_, c)| *c >= SURE) {
         return single(sure);
     }
@@ -74,7 +80,11 @@ pub fn detect(text: &str) -> Detection {
     if let Some(sure) = second.filter(|(_, c)| *c >= SURE) {
         return single(sure);
     }
-    let best = second.or(first);
+    of_paragraphs(text, second.or(first))
+}
+
+/// The language of most of a text's paragraphs; `best` is what was guessed of it as a whole.
+fn of_paragraphs(text: &str, best: Option<(&'static str, f64)>) -> Detection {
     let (langs, passages) = shares(text);
     let confidence = best.map_or(0.0, |(_, c)| c);
     let (lang, confidence) = match langs.first() {
@@ -209,6 +219,17 @@ mod tests {
             text.push('\n');
         }
         assert_eq!(detect(&text).lang, None, "{:?}", detect(&text));
+    }
+
+    /// Pages whose translation has gaps: three of the four places that are looked at are not translated, and most of the text is.
+    #[test]
+    fn a_text_is_in_the_language_of_most_of_it_also_where_most_places_are_in_another() {
+        let quarter = |first: &str| format!("{first}\n{}", format!("{SPANISH}\n").repeat(5));
+        let whole = [ENGLISH, ENGLISH, ENGLISH, &SPANISH[..SPANISH.len() - 20]].map(quarter).concat();
+        let found = detect(&whole);
+        assert_eq!(found.lang, Some("es"), "{found:?}");
+        assert_eq!(found.langs.iter().map(|l| l.0).collect::<Vec<_>>(), ["es", "en"]);
+        assert_eq!(found.passages, ["en", "es"]);
     }
 
     #[test]
