@@ -4,7 +4,7 @@ a folder of the Wikispeedia articles as a web (hosts/HOST/PATH and manifest.tsv 
 and 60 others, which do not count as harvest; beside what peers fetch are drawn what best-first (by how relevant the linking page is) and an oracle
 would fetch on the same graph, one page after the other. DRAWS, TOPICS and LEVELS (0: breadth-first) say how much of it is done; RULES=0 leaves out what the crawl
 learns of links between kinds of pages (P3's rules); with ABILITY=W swarms make contracts by ability
-from that threshold on; WORDS is an object of JSON with the words of topics, about which crawls are as well, without a model. Results of more than one peer are
+from that threshold on; WORDS is an object of JSON with the words of topics, about which crawls are as well, without a model. Pages are answered after LATENCY milliseconds, hosts asked DELAY apart. Results of more than one peer are
 named for their numbers."""
 from topics import *
 
@@ -20,7 +20,7 @@ LEVELS = [int(n) for n in os.environ.get("LEVELS", "0 1 2 3 4 5 6").split()]
 of = categories(wiki)
 collection = Collection(wiki, of, "http://countries.test/wiki/United_States.html")
 
-web = Web(room, "wiki", ["folder", wiki])
+web = Web(room, "wiki", ["folder", wiki, "--latency-ms", os.environ.get("LATENCY", "0")])
 results, models = [], []
 for name in os.environ.get("TOPICS", " ".join(TOPICS)).split():
     topic = {page for page, categories in of.items() if TOPICS[name] in categories}

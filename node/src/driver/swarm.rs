@@ -96,6 +96,7 @@ impl Driver {
                 self.network.iter_mut().for_each(|network| network.broadcast(&message));
             }
             peer::Effect::LoadSlot(slot) => {
+                tracing::debug!(slot = slot.number(), "held here, and all that was durable is here");
                 self.planner.touch();
                 if !self.closing.is_empty() {
                     self.settle_slots();
@@ -103,6 +104,7 @@ impl Driver {
                 self.opening.push(slot);
             }
             peer::Effect::CloseSlot(slot) => {
+                tracing::debug!(slot = slot.number(), "not held here");
                 if !self.opening.is_empty() {
                     self.settle_slots();
                 }

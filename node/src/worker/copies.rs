@@ -15,7 +15,7 @@ use anthill_protocol::links::Cursor;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId, Record};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Bytes of copies that are written together, about.
 const MERGED: usize = 4 << 20;
@@ -340,9 +340,17 @@ impl WriteThread {
     }
 
     fn open(&mut self, slots: &[Slot]) {
+        let begun = Instant::now();
         let Some(opened) = self.persistently(|writer| writer.open_slots(slots)) else { return };
         self.shared.set_totals(self.writer.totals(), self.writer.crawl_counts());
+        let took_ms = begun.elapsed().as_millis() as u64;
         for Opened { slot, hosts, untried } in opened {
+            tracing::debug!(
+                slot = slot.number(),
+                hosts = hosts.len(),
+                took_ms,
+                "queues are there: served from now on"
+            );
             let hosts = hosts.into_iter().filter_map(|host| stored_host(host, &self.canon)).collect();
             self.tell(Input::SlotLoaded(slot, hosts, untried));
         }

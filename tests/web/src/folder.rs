@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Bytes of files kept in memory: a whole documentation web, so that the server costs little beside the crawler. When
 /// it is full further files are read from disk at each request.
@@ -27,6 +27,7 @@ const INDEXES: [&str; 2] = ["index.html", "index.en.html"];
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
+    latency: Duration,
     cache: Mutex<Cache>,
 }
 
@@ -61,7 +62,13 @@ impl Folder {
         if !fs::metadata(&root)?.is_dir() {
             return Err(io::Error::other(format!("{} is not a folder", root.display())));
         }
-        Ok(Self { root, cache: Mutex::default() })
+        Ok(Self { root, latency: Duration::ZERO, cache: Mutex::default() })
+    }
+
+    /// The same, answered after so long, as by servers that are far away.
+    #[must_use]
+    pub fn answering_after(self, latency: Duration) -> Self {
+        Self { latency, ..self }
     }
 
     /// The names of its hosts, sorted.
@@ -138,6 +145,12 @@ impl Folder {
 
 impl Source for Folder {
     fn answer(&self, ask: &Ask<'_>) -> Answer {
+        Answer { delay: self.latency, ..self.found(ask) }
+    }
+}
+
+impl Folder {
+    fn found(&self, ask: &Ask<'_>) -> Answer {
         match self.find(ask.host, ask.path) {
             Found::NeedsSlash => {
                 let query = ask.query.map(|query| format!("?{query}")).unwrap_or_default();
@@ -211,6 +224,16 @@ mod tests {
         assert_eq!(get(&folder, "/empty/").0, 403);
         assert_eq!(get(&folder, "/nothing").0, 404);
         assert_eq!(get(&folder, "/style.css/").0, 404);
+    }
+
+    #[test]
+    fn all_is_answered_after_the_latency() {
+        let (_dir, folder) = folder();
+        let folder = folder.answering_after(Duration::from_millis(7));
+        for path in ["/", "/docs", "/nothing"] {
+            let ask = Ask { host: "a.test", path, ..Ask::default() };
+            assert_eq!(folder.answer(&ask).delay, Duration::from_millis(7), "{path}");
+        }
     }
 
     #[test]

@@ -37,6 +37,9 @@ enum Command {
     Folder {
         /// The folder that holds `hosts`.
         dir: PathBuf,
+        /// Milliseconds after which each request is answered.
+        #[arg(long, default_value_t = 0)]
+        latency_ms: u64,
         #[command(flatten)]
         serve: ServeArgs,
     },
@@ -194,7 +197,10 @@ fn main() -> Result<ExitCode> {
             let web = Arc::new(web.web()?);
             serve.runtime()?.block_on(serve_web(web, &serve, tick_every))?;
         }
-        Command::Folder { dir, serve } => serve.runtime()?.block_on(serve_folder(&dir, &serve))?,
+        Command::Folder { dir, latency_ms, serve } => {
+            let latency = Duration::from_millis(latency_ms);
+            serve.runtime()?.block_on(serve_folder(&dir, latency, &serve))?;
+        }
         Command::Hostile { serve } => serve.runtime()?.block_on(serve_hostile(&serve))?,
         Command::Truth { web, tick, no_sitemaps, seeds } => truth(&web.web()?, tick, no_sitemaps, seeds)?,
         Command::Check { web, log, host_delay_ms, ip_delay_ms, again } => {
@@ -228,9 +234,9 @@ async fn serve_web(web: Arc<Web>, args: &ServeArgs, tick_every: u64) -> Result<(
     Ok(server.shutdown().await?)
 }
 
-async fn serve_folder(dir: &std::path::Path, args: &ServeArgs) -> Result<()> {
+async fn serve_folder(dir: &std::path::Path, latency: Duration, args: &ServeArgs) -> Result<()> {
     let folder = Folder::open(dir).with_context(|| format!("{} has no folder hosts", dir.display()))?;
-    let folder = Arc::new(folder);
+    let folder = Arc::new(folder.answering_after(latency));
     let source: Arc<dyn Source> = Arc::clone(&folder) as _;
     let server = serve(source, &[IpAddr::from([127, 0, 0, 1])], args.port, args.log()?).await?;
     let flags = folder.resolve_flags(server.address())?;
