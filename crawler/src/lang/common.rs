@@ -187,32 +187,31 @@ fn count(line: &str) -> ([usize; LANGUAGES.len()], usize) {
     (hits, words)
 }
 
-/// The language with most small words, how many these are, and whether it leads all others.
-fn leader(hits: &[usize]) -> (usize, usize, bool) {
-    let (best, most) = hits.iter().copied().enumerate().max_by_key(|(_, n)| *n).unwrap_or_default();
-    let leads = hits.iter().enumerate().all(|(i, n)| i == best || n * LEAD <= most);
-    (best, most, leads)
+/// The language with most small words, and how many these are.
+fn leader(hits: &[usize]) -> (usize, usize) {
+    hits.iter().copied().enumerate().max_by_key(|(_, n)| *n).unwrap_or_default()
 }
 
 /// What small words say of a piece of prose.
 pub(super) fn tell(piece: &str) -> Told {
+    let lines: Vec<_> = piece.lines().map(count).collect();
     let mut hits = [0usize; LANGUAGES.len()];
     let mut words = 0;
-    let mut of_lines = None;
-    let mut mixed = false;
-    for line in piece.lines() {
-        let (of_line, in_line) = count(line);
+    for (of_line, in_line) in &lines {
         words += in_line;
         hits.iter_mut().zip(of_line).for_each(|(all, hits)| *all += hits);
-        let (best, most, leads) = leader(&of_line);
-        if leads && most >= OF_ITS_OWN && most * ONE_IN >= in_line {
-            mixed |= *of_lines.get_or_insert(best) != best;
-        }
     }
-    let (best, most, leads) = leader(&hits);
-    let plain = words >= MIN_WORDS && most * ONE_IN >= words && leads;
+    let (best, most) = leader(&hits);
+    let plain = words >= MIN_WORDS
+        && most * ONE_IN >= words
+        && hits.iter().enumerate().all(|(i, n)| i == best || n * LEAD <= most);
+    // Neighbours share their small words: a line is of another language if it has few of the best one.
+    let is_of_another = |(of_line, in_line): &([usize; LANGUAGES.len()], usize)| {
+        let (_, most) = leader(of_line);
+        most >= OF_ITS_OWN && most * ONE_IN >= *in_line && of_line[best] * LEAD <= most
+    };
     match LANGUAGES[best].code {
-        _ if mixed => Told::Mixed,
+        _ if lines.iter().any(is_of_another) => Told::Mixed,
         Some(code) if plain => Told::Plain(code),
         _ => Told::Nothing,
     }
