@@ -90,6 +90,8 @@ impl Planner {
             self.told.forget_a_part(now);
             let news = self.news(mind);
             if !news.is_empty() {
+                // This peer is to know as soon as they do: else its own copies would seem older than theirs.
+                self.view.update(|table| table.learn(self.me, news.iter().copied()));
                 network.tell_manifests(&Message::Manifests(news));
             }
         }
