@@ -16,7 +16,8 @@ use std::time::Duration;
 
 /// A connection on which nothing happens.
 const IDLE: Duration = Duration::from_secs(120);
-/// A silent host is known by one ping that is not answered. Membership has probes of its own, and knows sooner; at rest pings are a good part of what is said.
+/// A silent host is known by one ping that is not answered. Membership has probes of its own, and knows sooner; at rest
+/// pings are a good part of what is said.
 const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_PATIENCE: Duration = Duration::from_secs(5);
 /// A lookup that takes longer is given up: a silent peer costs it ten seconds.

@@ -17,10 +17,6 @@ use std::time::Duration;
 const DRAINS_GATHER: Duration = Duration::from_millis(10);
 /// Slots looked at in one go.
 const DRAINS_AT_ONCE: usize = 1_024;
-/// Permits are given until those that keep a slot have what was synced so long ago: what they lack is waited for without any.
-const NEAR: Duration = Duration::from_secs(1);
-/// Who is behind for so long will not catch up while there is always more.
-const BEHIND: Duration = Duration::from_secs(20);
 
 impl<K: Keys + Clone> Peer<K> {
     /// Tells each part what the others found on disk: first claims how far copies are, as they go by that when they take up
@@ -173,8 +169,7 @@ impl<K: Keys + Clone> Peer<K> {
         if state.held.is_none() {
             return;
         }
-        let seen = (state.synced, now);
-        state.drain = Some(Drain { since: now, seen, stopped: false, windows: false, told: false });
+        state.drain = Some(Drain::new(now, state.synced));
         self.slots.draining.insert(slot);
         self.stop_if_near(slot);
     }
@@ -190,10 +185,8 @@ impl<K: Keys + Clone> Peer<K> {
         let Some((drain, token)) = state.drain.as_mut().filter(|drain| !drain.stopped).zip(held) else {
             return;
         };
-        let caught_up = copies.is_past(slot, drain.seen.0, counts);
-        if caught_up && now.since(drain.seen.1) > NEAR {
-            drain.seen = (synced, now);
-        } else if caught_up || leaves || now.since(drain.since) > BEHIND {
+        let is_past = copies.is_past(slot, drain.seen.0, counts);
+        if drain.is_time(now, is_past, synced) || leaves {
             drain.stopped = true;
             self.crawl.rights().draining.insert(slot);
             self.tell_stewards(steward::Input::Drain(slot, token));

@@ -6,6 +6,12 @@ use anthill_protocol::key::Slot;
 use anthill_protocol::peer::{FewPeers, PeerKey};
 use anthill_protocol::replica::Position;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Permits are given until those that keep a slot have what was synced so long ago: what they lack is waited for without any.
+const NEAR: Duration = Duration::from_secs(1);
+/// Who is behind for so long will not catch up while there is always more.
+const BEHIND: Duration = Duration::from_secs(20);
 
 /// What part this peer has in a slot, as copies were told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +76,23 @@ pub(super) struct Drain {
     pub windows: bool,
     /// Claims were told that it is drained.
     pub told: bool,
+}
+
+impl Drain {
+    /// It was wished just now, and changes up to this one are synced.
+    pub fn new(now: Instant, synced: u64) -> Drain {
+        Drain { since: now, seen: (synced, now), stopped: false, windows: false, told: false }
+    }
+
+    /// Whether permits are to stop: if those that keep the slot, which are past what was seen last or not, are not far behind. If they are, it is
+    /// looked at again when they have what is synced now.
+    pub fn is_time(&mut self, now: Instant, is_past: bool, synced: u64) -> bool {
+        let is_near = is_past && now.since(self.seen.1) <= NEAR;
+        if is_past && !is_near {
+            self.seen = (synced, now);
+        }
+        is_near || now.since(self.since) > BEHIND
+    }
 }
 
 /// All slots that something is known of.
@@ -143,6 +166,21 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn permits_stop_when_keepers_are_a_second_behind_at_most_or_after_twenty() {
+        let at = |ms| Instant::from_unix_s(1_000) + Duration::from_millis(ms);
+        assert!(Drain::new(at(0), 5).is_time(at(0), true, 5), "they have all");
+        let mut drain = Drain::new(at(0), 5);
+        assert!(!drain.is_time(at(900), false, 9));
+        assert!(!drain.is_time(at(3_000), true, 20), "what they have is three seconds old");
+        assert_eq!(drain.seen, (20, at(3_000)));
+        assert!(!drain.is_time(at(3_900), false, 30));
+        assert!(drain.is_time(at(4_000), true, 31));
+        let mut behind = Drain::new(at(0), 5);
+        assert!(!behind.is_time(at(20_000), false, 900));
+        assert!(behind.is_time(at(20_001), false, 901));
+    }
 
     #[test]
     fn what_is_deleted_is_numbered_from_the_beginning() {

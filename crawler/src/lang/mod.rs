@@ -2,7 +2,8 @@
 //!
 //! Trigrams and alphabets (crate whatlang, 69 languages) on about 400 characters of running text taken from four
 //! places of the text: so a menu at its top does not decide, and a text of several languages gives an unsure answer.
-//! Only then, or if the places are plainly of different ones, are paragraphs told one by one. No answer is better than a wrong one: stemming and `lang:` rest on it.
+//! Only then, or if the places are plainly of different ones, are paragraphs told one by one. No answer is better than a
+//! wrong one: stemming and `lang:` rest on it.
 
 mod codes;
 mod common;

@@ -187,7 +187,9 @@ impl<K: Keys> State<K> {
     pub fn is_past(&self, slot: Slot, upto: u64, live: impl Fn(&PeerKey) -> bool) -> bool {
         let Some(copy) = self.copies.get(&slot) else { return false };
         let Role::Holder(held) = &copy.role else { return false };
-        let has_all = |f: &Follower| f.state == Following::Streaming && f.lifted && f.acked >= upto;
+        let has_all = |f: &Follower| {
+            f.state == Following::Streaming && f.lifted && (upto..=copy.head).contains(&f.acked)
+        };
         let past = |peer: &PeerKey| held.followers.get(peer).is_some_and(|follower| has_all(follower));
         held.claim.set.iter().all(|peer| *peer == self.keys.own() || !live(peer) || past(peer))
     }
