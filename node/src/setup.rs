@@ -20,9 +20,12 @@ use anyhow::Context;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Product token by which robots.txt and robots directives call this crawler.
 pub const AGENT: &str = "anthill";
+/// How long links to another peer are gathered where crawls have a topic: while they are under way less wanted pages are fetched.
+const LINGER_WITH_TOPIC: Duration = Duration::from_millis(50);
 
 /// Memory of the store.
 pub fn memory(settings: &Settings) -> Memory {
@@ -166,12 +169,16 @@ pub fn mind(
         };
         names.iter().map(key).collect()
     };
+    let mut links = links::Config::default();
+    if topic.is_some() {
+        links.linger = LINGER_WITH_TOPIC;
+    }
     Ok(peer::Config {
         crawl: anthill_agent::Config { focus: topic, ..agent(settings) },
         view: view::Config::of(Key::of_swarm(&settings.swarm)),
         claim: claim::Config { replicas: settings.replicas, ..claim::Config::default() },
         replica: replica::Config { replicas: settings.replicas, ..replica::Config::default() },
-        links: links::Config::default(),
+        links,
         steward: steward::Config::default(),
         registry: registry::Config::default(),
         contracts: settings.contracts.enabled.then(|| contracts(settings)),

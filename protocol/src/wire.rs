@@ -80,6 +80,16 @@ fn write<T: Versioned>(value: &T, to: &mut impl std::io::Write) {
         .expect("memory and hashers take everything");
 }
 
+/// Bytes that a whole number takes (bincode's variable encoding).
+pub(crate) fn size_of_number(number: u64) -> usize {
+    match number {
+        0..=250 => 1,
+        251..=0xFFFF => 3,
+        0x1_0000..=0xFFFF_FFFF => 5,
+        _ => 9,
+    }
+}
+
 /// The value in `bytes`, which may be hostile.
 ///
 /// # Errors

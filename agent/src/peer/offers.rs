@@ -3,7 +3,7 @@
 use crate::io::{Found, FoundLink, Offer};
 use anthill_crawler::canon;
 use anthill_crawler::record::CrawlId;
-use anthill_protocol::key::{Slot, UrlId};
+use anthill_protocol::key::Slot;
 use anthill_protocol::links::Link;
 use anthill_protocol::links::link::{Flags, MAX_ANCHOR, MAX_URL};
 
@@ -40,7 +40,8 @@ pub fn link(offer: &Offer, anchor: &str) -> Option<Link> {
 /// nobody is told wrong ones.
 pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
     let canon = rules.canonical(&link.url, None).ok().filter(|canon| canon.url() == link.url)?;
-    if canon.site_id().slot() != slot {
+    let ids = canon.ids();
+    if ids.site.slot() != slot {
         return None;
     }
     let by = match link.flags {
@@ -48,7 +49,7 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
         flags if flags.has(Flags::REDIRECT) => Found::Redirect,
         flags => Found::Link { site: link.source.site(), sitemap: flags.has(Flags::FROM_SITEMAP) },
     };
-    let id: UrlId = canon.url_id();
+    let id = ids.url;
     Some(Offer {
         crawl: CrawlId(link.crawl),
         depth: link.depth,
@@ -60,10 +61,10 @@ pub fn offer(link: &Link, slot: Slot, rules: &canon::Rules) -> Option<Offer> {
         around: link.flags.text_around(),
         link: FoundLink {
             id,
-            host: canon.host_id(),
-            url: link.url.clone(),
+            host: ids.host,
             host_name: canon.host().to_owned(),
             site_name: canon.site().to_owned(),
+            url: canon.into_url(),
             doubtful: link.flags.has(Flags::DOUBTFUL),
             nofollow: link.flags.has(Flags::NOFOLLOW),
             sitemap: link.flags.has(Flags::SITEMAP),

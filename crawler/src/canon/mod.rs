@@ -202,11 +202,42 @@ impl Rules {
         if reference.len() > MAX_REFERENCE {
             return Err(CanonError::TooLong);
         }
+        if let Some(canon) = self.plain(reference.strip_suffix('#').unwrap_or(reference)) {
+            return Ok(canon);
+        }
         let url = match base {
             Some(base) => base.join(reference),
             None => Url::parse(reference),
         };
         self.of_url(url.map_err(CanonError::Invalid)?)
+    }
+
+    /// What is plainly in canonical form already, as most links to other sites are and all that peers tell each other, without the work of parsing
+    /// it: a name of lower-case letters, digits and hyphens whose last label begins with a letter, so that it is no address and nothing of
+    /// it would be changed; no port; a path without dot segments. None for anything else, which may be canonical nonetheless.
+    fn plain(&self, text: &str) -> Option<Canon> {
+        let rest = text.strip_prefix("http")?;
+        let rest = rest.strip_prefix('s').unwrap_or(rest).strip_prefix("://")?;
+        let (name, _) = rest.split_once('/')?;
+        let (name_end, host_start) = (text.len() - rest.len() + name.len(), text.len() - rest.len());
+        let (path, query) = match text[name_end..].split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (&text[name_end..], None),
+        };
+        let is_plain = text.len() <= MAX_URL
+            && is_plain_name(name)
+            && self.path_is_canonical(path)
+            && !path.split('/').any(|segment| matches!(segment, "." | ".."))
+            // In a query the `url` crate escapes it (WHATWG, special-query percent-encode set).
+            && query.is_none_or(|query| !query.contains('\'') && self.query_is_canonical(query));
+        let site = psl::domain_str(name).unwrap_or(name).len();
+        is_plain.then(|| Canon {
+            url: text.to_owned(),
+            host_start: small(host_start),
+            name_end: small(name_end),
+            path_start: small(name_end),
+            site_start: small(name_end - site),
+        })
     }
 
     /// The canonical form of a URL that was parsed already.
@@ -340,6 +371,15 @@ impl Rules {
 /// their dots `1..` would become the address 0.0.0.1.
 fn can_be_looked_up(name: &str) -> bool {
     name.len() <= MAX_NAME && name.split('.').all(|label| (1..=MAX_LABEL).contains(&label.len()))
+}
+
+/// Whether a name is a domain that is spelled in one way only: nothing in it is decoded, mapped or read as an address (WHATWG URL, 3.5).
+fn is_plain_name(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or_default();
+    can_be_looked_up(name)
+        && last.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(|octet| matches!(octet, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.'))
+        && !name.contains("xn--")
 }
 
 fn decimal_digits(port: u16) -> usize {

@@ -245,6 +245,44 @@ fn url_like() -> impl Strategy<Value = String> {
         .prop_map(|(start, pieces)| format!("{start}{}", pieces.concat()))
 }
 
+/// URLs that are nearly always in canonical form.
+fn nearly_plain() -> impl Strategy<Value = String> {
+    let start = prop::sample::select(vec!["http://", "https://"]);
+    let name = "[a-z0-9.-]{1,12}(\\.(test|com|co\\.uk|1x|0x1|x1))?";
+    let rest = "/[a-zA-Z0-9._~!$&'()*+,;=:@/?%-]{0,16}";
+    (start, name, rest).prop_map(|(start, name, rest)| format!("{start}{name}{rest}"))
+}
+
+#[test]
+fn links_to_other_sites_are_mostly_plain() {
+    let rules = Rules::default();
+    for plain in
+        ["http://a.test/", "https://www.example.co.uk/a/b.html?c=d&e=f%20g", "http://1.2x.test/~a/;b"]
+    {
+        assert_eq!(rules.plain(plain).map(|canon| canon.to_string()).as_deref(), Some(plain));
+    }
+    for other in [
+        "http://a.test",
+        "http://A.test/",
+        "http://a.test:80/",
+        "http://1.2.3.4/",
+        "http://a.test./",
+        "http://a.0x1/",
+        "http://xn--a.test/",
+        "http://a.test/./b",
+        "http://a.test/a/..",
+        "http://a.test/?",
+        "http://a.test/?a='",
+        "http://a.test/?utm_source=a",
+        "http://a.test/%41",
+        "http://a.test/b#c",
+        "ftp://a.test/",
+        "//a.test/",
+    ] {
+        assert_eq!(rules.plain(other), None, "{other}");
+    }
+}
+
 proptest! {
     #[test]
     fn canonical_form_is_its_own_canonical_form(text in prop_oneof![url_like(), any::<String>()]) {
@@ -262,6 +300,14 @@ proptest! {
                 prop_assert_eq!((parsed.path(), parsed.query()), (once.path(), once.query()));
                 prop_assert_eq!(&parsed[Position::BeforeHost..Position::BeforePath], once.host());
             }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_as_it_is_written_is_what_parsing_it_gives(text in prop_oneof![nearly_plain(), url_like()]) {
+        let rules = Rules::default();
+        if let Some(plain) = rules.plain(&text) {
+            prop_assert_eq!(rules.of_url(Url::parse(&text).unwrap()), Ok(plain));
         }
     }
 }

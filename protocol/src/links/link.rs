@@ -1,8 +1,9 @@
 //! A link as it travels from the peer that found it to the holder of its target's slot.
 
 use crate::key::{SiteId, UrlId};
-use crate::wire::{Versioned, encode};
+use crate::wire::{Versioned, size_of_number};
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// Bytes of a target URL: as much as the crawler takes for a URL at all.
 pub const MAX_URL: usize = 2_048;
@@ -180,7 +181,10 @@ impl Link {
 
     /// Bytes it takes in a message: the measure of logs, windows and limits. At most [`MAX_LINK`] within bounds.
     pub fn cost(&self) -> usize {
-        encode(self).len()
+        let text = |text: &str| size_of_number(text.len() as u64) + text.len();
+        let numbers = [self.crawl, self.depth.into(), self.flags.0].map(size_of_number);
+        let around = size_of::<u8>() + size_of::<UrlId>();
+        around + text(&self.url) + text(&self.anchor) + numbers.iter().sum::<usize>()
     }
 
     /// Names the link whatever page of the site it was found on; see [`super::lately`].
@@ -191,7 +195,10 @@ impl Link {
 
 /// What [`Link::fingerprint`] gives for a link of `source` with this target and anchor text: 64 bits of BLAKE3.
 pub fn fingerprint(source: SiteId, url: &str, anchor: &str) -> u64 {
-    let mut hasher = blake3::Hasher::new_derive_key(FINGERPRINT_CONTEXT);
+    // To take in the context is half of the work.
+    static BEGUN: LazyLock<blake3::Hasher> =
+        LazyLock::new(|| blake3::Hasher::new_derive_key(FINGERPRINT_CONTEXT));
+    let mut hasher = BEGUN.clone();
     hasher.update(source.bytes()).update(&(url.len() as u64).to_le_bytes());
     hasher.update(url.as_bytes()).update(anchor.as_bytes());
     let mut bytes = [0; 8];
@@ -202,7 +209,7 @@ pub fn fingerprint(source: SiteId, url: &str, anchor: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::decode;
+    use crate::wire::{decode, encode};
     use proptest::prelude::*;
 
     fn link(url: &str, anchor: &str) -> Link {
@@ -290,6 +297,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read(url in ".{1,80}", anchor in ".{0,40}", crawl: u64, depth: u16, flags: u64) {
             let link = Link { crawl, depth, flags: Flags(flags), ..link(&url, &anchor) };
+            prop_assert_eq!(link.cost(), encode(&link).len());
             prop_assert_eq!(decode::<Link>(&encode(&link)), Ok(link));
         }
     }

@@ -55,7 +55,7 @@ impl Outbox {
     }
 
     fn stage(&mut self, now: Instant, peer: PeerKey, part: Part, bytes: u64, out: &mut Vec<Effect>) {
-        let cost = part.links.iter().map(Link::cost).sum::<usize>() + AROUND_PART;
+        let cost = bytes as usize + AROUND_PART;
         let lane = self.lanes.entry(peer).or_default();
         if lane.staged_bytes + cost > MAX_MESSAGE - AROUND_BATCH || lane.staged.len() >= MAX_PARTS {
             self.flush(now, peer, out);
