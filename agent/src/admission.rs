@@ -14,9 +14,9 @@ use anthill_protocol::key::{HostId, SiteId, UrlId};
 
 /// Level of seeds, sitemaps and redirect targets.
 pub const LEVEL_FIRST: u8 = 0;
-/// Level of links from other sites.
+/// Level of links from other sites, where importance does not decide what comes first.
 pub const LEVEL_FOREIGN: u8 = 1;
-/// Level of links within a site, and of revisits.
+/// Level of other links, and of revisits.
 pub const LEVEL_OWN: u8 = 2;
 /// Level of what filters call doubtful.
 pub const LEVEL_DOUBTFUL: u8 = 3;
@@ -211,8 +211,8 @@ impl Door<'_> {
         self.exclusions.forbids(scope, &link.site_name, &link.host_name, &link.url).is_some()
     }
 
-    /// The level of an entry in a crawl about everything.
-    fn level(offer: &Offer) -> u8 {
+    /// The level of an entry in a crawl about everything. Where importance decides what comes first, who links to a page counts there.
+    fn level(&self, offer: &Offer) -> u8 {
         match offer.by {
             _ if offer.link.sitemap => LEVEL_FIRST,
             Found::Seed | Found::Redirect => LEVEL_FIRST,
@@ -220,14 +220,15 @@ impl Door<'_> {
             Found::Link { site, .. } if site == offer.link.host.site() => LEVEL_OWN,
             // A sitemap that speaks for another site may be right, and may be anything.
             Found::Link { sitemap: true, .. } => LEVEL_DOUBTFUL,
+            Found::Link { .. } if self.frontier.chooses() => LEVEL_OWN,
             Found::Link { .. } => LEVEL_FOREIGN,
         }
     }
 
     /// The same in one with a topic: links go where what they say of their targets puts them.
     fn topic_level(&mut self, offer: &mut Offer) -> Option<u8> {
+        let level = self.level(offer);
         let focus = self.focus.as_mut()?;
-        let level = Door::level(offer);
         if level == LEVEL_FIRST || level == LEVEL_DOUBTFUL {
             return Some(if level == LEVEL_FIRST { level } else { LEVEL_LAST });
         }
@@ -239,7 +240,7 @@ impl Door<'_> {
     }
 
     fn admission(&mut self, mut offer: Offer) -> Admission {
-        let level = self.topic_level(&mut offer).unwrap_or_else(|| Door::level(&offer));
+        let level = self.topic_level(&mut offer).unwrap_or_else(|| self.level(&offer));
         let Offer { link, crawl, depth, hops, from, by, .. } = offer;
         let kind = if link.sitemap { EntryKind::Sitemap } else { EntryKind::Page };
         Admission {

@@ -43,12 +43,16 @@ impl Rights for Here {
     }
 }
 
+fn frontier(config: Config) -> State {
+    State::new(config, ChaCha8Rng::from_seed([1; 32]))
+}
+
 fn house(spec: CrawlSpec) -> House {
     let mut crawls = Crawls::default();
     crawls.begin(ID, &CrawlSpec { seeds: vec![link("http://a.test/")], ..spec }, NOW);
     House {
         crawls,
-        frontier: State::new(Config::default(), ChaCha8Rng::from_seed([1; 32])),
+        frontier: frontier(Config { important_urls: None, ..Config::default() }),
         directories: Directories::new(3, 1),
         exclusions: Exclusions::default(),
         per_host: 10,
@@ -124,6 +128,9 @@ fn each_kind_of_link_has_its_level() {
     let list = Source { sitemap: true, ..page() };
     let links = vec![link("http://www.a.test/y"), link("http://b.test/y")];
     assert_eq!(house.levels(&list, links), [LEVEL_OWN, LEVEL_DOUBTFUL]);
+    house.frontier = frontier(Config::default());
+    let links = vec![link("http://c.test/"), link("http://www.a.test/z")];
+    assert_eq!(house.levels(&page(), links), [LEVEL_OWN, LEVEL_OWN], "importance decides");
 }
 
 #[test]

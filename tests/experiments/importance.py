@@ -2,13 +2,15 @@
 """importance.py [PEERS...]: how important pages are found to be while they are crawled, beside PageRank of the same graph, computed in one place, and the number
 of pages that link to a page: rank correlation (Kendall's tau-b) and how many of the first 100 are the same, after each page was visited once, twice and so on;
 and how much of a crawl it takes to have the most important tenth of pages, with importance and without. WIKI or DOCWEB is a folder of pages (hosts/HOST/PATH),
-DOCWEB_SEEDS a file of where to begin; VISITS says how often pages are visited."""
+DOCWEB_SEEDS a file of where to begin; VISITS says how often pages are visited, FETCHERS how many requests are in flight at most while it is seen how soon a crawl has
+the best: where each host may be asked at once there is nothing to choose."""
 import numpy
 from scipy.stats import kendalltau
 from topics import *
 
 counts = [int(word) for word in sys.argv[1:]] or [1]
 VISITS = int(os.environ.get("VISITS", 5))
+FETCHERS = f"fetchers = {os.environ['FETCHERS']}\n" if os.environ.get("FETCHERS") else ""
 DAMPING, ROUNDS = .85, 200
 SHARES = [n / 20 for n in range(1, 21)]
 room = folder()
@@ -98,7 +100,7 @@ def visited(name, web, seeds, count):
 def order_of(web, name, seeds, count, important, keep=False):
     """The order in which a whole crawl fetches pages."""
     own, since = tempfile.mkdtemp(dir=room), len(web.requests())
-    swarm = Swarm(own, [web], count, FAST, f"importance = {str(important).lower()}\n")
+    swarm = Swarm(own, [web], count, FAST, f"importance = {str(important).lower()}\n{FETCHERS}")
     if count > 1:
         swarm.settle()
     swarm.crawls = [swarm.peers[0].post("crawl", {"seeds": seeds, "scope": "host" if name == "docweb" else "any"})["crawl"]]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """exclude.py: a moderator excludes a host while five peers crawl, one of them away; how soon it is neither fetched nor found, and who may
 take it back; and whom another operator's exclusions bind."""
-import sys, time
+import sys, threading, time
 from harness import *
 
 room = folder()
@@ -22,13 +22,17 @@ while (swarm.peers[1].search(f"host:{host}", 1)["total"] < 30 or swarm.peers[1].
 away = swarm.peers[4]
 say("a peer goes away: %s after %.1f s" % away.stop())
 totals = [peer.search(f"host:{host}", 1)["total"] for peer in swarm.living()]
-said = time.time()
-say("the moderator excludes", host, "found before", totals, moderator.post("exclusions", {"pattern": f"host:{host}", "reason": "asked to"}))
+said, answer = time.time(), []
+# What it says comes back when its own index is rid of the pages: the others know by then.
+saying = threading.Thread(target=lambda: answer.append(moderator.post("exclusions", {"pattern": f"host:{host}", "reason": "asked to"})))
+saying.start()
 hidden = {}
 while len(hidden) < 4 and time.time() - said < 60:
     for peer in swarm.living():
         if peer.number not in hidden and not peer.search(f"host:{host}", 10)["hits"]:
             hidden[peer.number] = time.time() - said
+saying.join()
+say("the moderator excludes", host, "found before", totals, answer)
 say("hidden at", {number: f"{after:.2f} s" for number, after in hidden.items()})
 page = next(page for page in web.truth["pages"] if urllib.parse.urlsplit(page).hostname == host)
 explain = lambda peer: peer.get("explain?url=" + urllib.parse.quote(page, safe=""))

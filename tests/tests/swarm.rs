@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for what a swarm does in a minute on a machine that does nothing else.
 const PATIENCE: Duration = Duration::from_secs(240);
+/// Longest wait for what peers tell each other within seconds: less than the two minutes after which they look at everything anyway.
+const SOON: Duration = Duration::from_secs(60);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(500);
 const HOST_DELAY: Duration = Duration::from_millis(100);
@@ -26,11 +28,15 @@ fn until(what: &str, holds: impl FnMut() -> bool) {
 }
 
 /// The same; what is told is shown where it does not hold in time.
-fn until_or_tell(what: &str, mut holds: impl FnMut() -> bool, tell: impl FnOnce() -> String) {
+fn until_or_tell(what: &str, holds: impl FnMut() -> bool, tell: impl FnOnce() -> String) {
+    within(PATIENCE, what, holds, tell);
+}
+
+fn within(most: Duration, what: &str, mut holds: impl FnMut() -> bool, tell: impl FnOnce() -> String) {
     let begun = Instant::now();
     while !holds() {
-        if begun.elapsed() > PATIENCE {
-            panic!("{what}: not after {PATIENCE:?}: {}", tell());
+        if begun.elapsed() > most {
+            panic!("{what}: not after {most:?}: {}", tell());
         }
         std::thread::sleep(LOOK);
     }
@@ -208,7 +214,7 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     assert_eq!(swarm["peers_reporting"], 3, "{swarm}");
     assert!(!times.is_empty());
     let all_answer = || same(&peers).is_some();
-    until_or_tell("each peer gives the same whole answer", all_answer, || statuses(&peers));
+    within(SOON, "each peer gives the same whole answer", all_answer, || statuses(&peers));
     let known = |peer: &Peer| peer.get("/api/v1/lexicon/city").unwrap();
     let counts =
         |told: serde_json::Value| ["df", "cf", "documents", "peers_answered"].map(|name| told[name].clone());

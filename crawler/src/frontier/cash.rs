@@ -130,8 +130,8 @@ impl State {
         if self.chooses() { CHOICE as u32 } else { 0 }
     }
 
-    /// Where some pages are wanted more than others for what they are about, importance does not count.
-    fn chooses(&self) -> bool {
+    /// Whether importance decides what comes first: where some pages are wanted more than others for what they are about, it does not.
+    pub fn chooses(&self) -> bool {
         self.cash.is_some() && self.preference.is_none()
     }
 

@@ -1,6 +1,7 @@
 //! What memory holds of a host: little, because there may be a million.
 
 use super::address::{self, AddressKey};
+use super::due::Rank;
 use super::outcome::Trouble;
 use super::politeness::Pace;
 use super::queue::{Front, Levels};
@@ -140,6 +141,8 @@ pub struct Host {
     pub turn: Instant,
     /// Permits and commits that are not done with: while there are any, it is not forgotten.
     pub busy: u32,
+    /// How it is compared with others whose turn has come.
+    pub rank: Option<Rank>,
     /// Why it failed last.
     pub trouble: Trouble,
     /// Addresses in a row that could not be connected to, while it has others.
@@ -171,6 +174,7 @@ impl Host {
             place: Place::Nowhere,
             turn: Instant::ZERO,
             busy: 0,
+            rank: None,
             trouble: Trouble::None,
             elsewhere: 0,
             in_flight: false,

@@ -17,11 +17,14 @@ pub mod revisit;
 pub mod rules;
 
 mod answers;
+mod due;
 mod speed;
 mod state;
 mod turn;
 mod view;
 
+#[cfg(test)]
+mod due_tests;
 #[cfg(test)]
 mod preferred_tests;
 #[cfg(test)]

@@ -172,6 +172,13 @@ impl Front {
         }
     }
 
+    /// What the entry is worth that [`Front::choose`] would bring before the others; nothing where there is none.
+    pub fn most(&self, worth: impl Fn(&QueueItem) -> f32) -> f32 {
+        let queue = self.levels.iter().find(|queue| !queue.is_empty());
+        let all = queue.into_iter().flatten().take(CHOICE).map(|ready| worth(&ready.item));
+        all.fold(0.0, f32::max)
+    }
+
     /// Adds an entry behind those of its level.
     pub fn push(&mut self, ready: Ready) {
         if let Some(queue) = self.levels.get_mut(usize::from(ready.item.key.level)) {

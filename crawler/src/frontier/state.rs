@@ -2,6 +2,7 @@
 
 use super::address::{self, Addresses};
 use super::cash::Cash;
+use super::due::Due;
 use super::host::{Host, Place};
 use super::outcome::Trouble;
 use super::politeness::PUBLIC_IP_DELAY;
@@ -52,7 +53,7 @@ pub struct State {
     idle: BTreeSet<(u64, HostId)>,
     idle_count: u64,
     /// What fronts and rules weigh together, in entries of a front.
-    weight: usize,
+    pub(super) weight: usize,
     pub(super) addresses: Addresses,
     pub(super) flights: Map<PermitId, Flight>,
     /// Flights whose request has not ended.
@@ -62,6 +63,8 @@ pub struct State {
     pub(super) preference: Option<Preference>,
     /// What came to pages that are not fetched yet, where importance counts.
     pub(super) cash: Option<Cash>,
+    /// Who goes first of those whose turn has come, where importance decides.
+    pub(super) due: Option<Due>,
     /// Hosts of which something is done with since the last [`State::pump`].
     pub(super) quiet: Vec<HostId>,
     pub(super) last_permit: u64,
@@ -88,6 +91,7 @@ impl State {
             speed: Speed::new(config.max_speed),
             preference: config.preference.map(Preference::new),
             cash: config.important_urls.map(Cash::new),
+            due: (config.important_urls.is_some() && config.preference.is_none()).then(Due::default),
             quiet: Vec::new(),
             config,
             rng,
@@ -392,6 +396,7 @@ impl State {
             Place::Timer(at) => {
                 self.timers.remove(&(at, id));
                 self.warm.remove(&(at, id));
+                self.compare_no_more(id, at);
             }
             Place::Idle(count) => {
                 self.idle.remove(&(count, id));
@@ -411,6 +416,7 @@ impl State {
         host.place = Place::Timer(at);
         self.timers.insert((at, id));
         self.keep_warm(id, at);
+        self.compare(id, at);
         self.stand(id, Some(at));
     }
 
@@ -537,36 +543,6 @@ impl State {
             host.counts.fetched = host.counts.fetched.saturating_add(1);
             host.dirty = true;
         }
-    }
-
-    /// URLs admitted to a host, if it is in memory.
-    pub fn admitted(&self, id: HostId) -> Option<u64> {
-        self.hosts.get(&id).map(|host| host.counts.admitted.into())
-    }
-
-    /// A host's name and site, if it is in memory.
-    pub fn names(&self, id: HostId) -> Option<(&str, &str)> {
-        self.hosts.get(&id).map(|host| (host.names.name(), host.names.site()))
-    }
-
-    /// Requests that have not ended.
-    pub fn in_flight(&self) -> usize {
-        self.sending
-    }
-
-    /// Permits that are not done with.
-    pub fn flights(&self) -> usize {
-        self.flights.len()
-    }
-
-    /// Hosts in memory, and those of them that have something to do at a known time.
-    pub fn hosts(&self) -> (usize, usize) {
-        (self.hosts.len(), self.timers.len())
-    }
-
-    /// Entries of fronts in memory (and what rules weigh).
-    pub fn weight(&self) -> usize {
-        self.weight
     }
 
     /// An entry goes back into its host's queue: first if it was `untouched`, else last, with one try more.

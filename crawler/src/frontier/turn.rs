@@ -61,9 +61,9 @@ impl State {
             }
             let (id, called, at) = match self.addresses.due(now) {
                 Some(id) => (id, true, now),
-                None => match self.timers.first() {
-                    Some(&(at, id)) if at <= now => (id, false, at),
-                    _ => match self.preference.as_mut().and_then(|preference| preference.next(now)) {
+                None => match self.next_due(now) {
+                    Some((at, id)) => (id, false, at),
+                    None => match self.preference.as_mut().and_then(|preference| preference.next(now)) {
                         Some(id) => (id, false, now),
                         None => return,
                     },
@@ -240,7 +240,9 @@ impl State {
         let warm = host.warm.as_ref();
         let served = warm.and_then(|warm| warm.front.peek()).map(|(level, _)| level);
         let len = warm.map_or(0, |warm| warm.front.len());
-        if served.is_none_or(|served| level < served) || len < limit as usize / 4 {
+        // Where there is a choice there is to be one until the last.
+        let low = limit as usize / if choice > 0 { 2 } else { 4 };
+        if served.is_none_or(|served| level < served) || len < low {
             let robots = warm.is_none_or(|warm| warm.rules.is_none());
             let after = host.levels.begin(level);
             self.loads += 1;

@@ -122,6 +122,36 @@ pub struct HostView {
 }
 
 impl State {
+    /// URLs admitted to a host, if it is in memory.
+    pub fn admitted(&self, id: HostId) -> Option<u64> {
+        self.hosts.get(&id).map(|host| host.counts.admitted.into())
+    }
+
+    /// A host's name and site, if it is in memory.
+    pub fn names(&self, id: HostId) -> Option<(&str, &str)> {
+        self.hosts.get(&id).map(|host| (host.names.name(), host.names.site()))
+    }
+
+    /// Requests that have not ended.
+    pub fn in_flight(&self) -> usize {
+        self.sending
+    }
+
+    /// Permits that are not done with.
+    pub fn flights(&self) -> usize {
+        self.flights.len()
+    }
+
+    /// Hosts in memory, and those of them that have something to do at a known time.
+    pub fn hosts(&self) -> (usize, usize) {
+        (self.hosts.len(), self.timers.len())
+    }
+
+    /// Entries of fronts in memory (and what rules weigh).
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
     /// A host that is in memory, as it is at `now`.
     pub fn host_view(&self, id: HostId, now: Instant) -> Option<HostView> {
         let host = self.hosts.get(&id)?;
