@@ -22,6 +22,9 @@ const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_PATIENCE: Duration = Duration::from_secs(5);
 /// A lookup that takes longer is given up: a silent peer costs it ten seconds.
 const LOOKUP: Duration = Duration::from_secs(15);
+/// How often the lookup table is refreshed by lookups in each of its parts: of thirty peers that is some hundred answers of kilobytes each.
+/// Where peers are is in their records, which all have; the table is for who is not a member yet.
+const REFRESH: Duration = Duration::from_secs(1_800);
 /// Peers tell how to reach them by their own records: what others store here is little.
 const RECORDS: usize = 1_024;
 const RECORD_BYTES: usize = 4 << 10;
@@ -116,6 +119,7 @@ fn lookups(config: &Config, me: PeerId) -> Result<kad::Behaviour<MemoryStore>, B
     };
     let mut settings = kad::Config::new(StreamProtocol::try_from_owned(config.protocol("kad"))?);
     settings.set_query_timeout(LOOKUP);
+    settings.set_periodic_bootstrap_interval(Some(REFRESH));
     // Records of others are not kept: addresses are the table's, everything else is the protocol's.
     settings.set_record_filtering(kad::StoreInserts::FilterBoth);
     let mut lookups = kad::Behaviour::with_config(me, MemoryStore::with_config(me, store), settings);
