@@ -29,7 +29,7 @@ while True:
         break
     for _ in range(min(AT_ONCE, count - len(swarm.peers))):
         swarm.add()
-time.sleep(150)  # copies that others' coming made needless are let go of meanwhile
+time.sleep(15 * count)  # copies that others' coming made needless are let go of meanwhile: on one machine, the longer the more they are
 threads = lambda: sum((cpu_by_thread(peer.process.pid) for peer in swarm.peers), collections.Counter())
 before, sent, by_thread = [cpu(peer.process.pid) for peer in swarm.peers], wire(), threads()
 time.sleep(seconds)
