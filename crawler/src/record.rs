@@ -8,7 +8,7 @@ use anthill_protocol::wire::Versioned;
 use serde::{Deserialize, Serialize};
 
 /// Levels of a host's queue: 0 is served first, and holds seeds, sitemaps and redirect targets. In a crawl without a topic 1 has links
-/// from other sites, 2 links within a site, 3 what filters call doubtful. In one with a topic the first few say how near to it a page
+/// from other sites, unless importance decides what comes first, 2 all other links, 3 what filters call doubtful. In one with a topic the first few say how near to it a page
 /// is likely to be, and the last has what is doubtful.
 pub const LEVELS: usize = anthill_protocol::outlook::LEVELS;
 

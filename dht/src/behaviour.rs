@@ -22,7 +22,7 @@ const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_PATIENCE: Duration = Duration::from_secs(5);
 /// A lookup that takes longer is given up: a silent peer costs it ten seconds.
 const LOOKUP: Duration = Duration::from_secs(15);
-/// How often the lookup table is refreshed by lookups in each of its parts: of thirty peers that is some hundred answers of kilobytes each.
+/// How often the lookup table is refreshed by lookups in each of its parts: of thirty peers that is some hundred answers of kilobytes each (an estimate).
 /// Where peers are is in their records, which all have; the table is for who is not a member yet.
 const REFRESH: Duration = Duration::from_secs(1_800);
 /// Peers tell how to reach them by their own records: what others store here is little.

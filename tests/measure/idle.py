@@ -4,6 +4,7 @@ import re, statistics, sys, time
 from harness import *
 
 
+# They come so many at a time: thirty at once on two processors are too busy to answer each other, and take each other for dead.
 AT_ONCE = 10
 
 
@@ -21,7 +22,6 @@ def wire():
 
 count, seconds = (int(sys.argv[n]) if len(sys.argv) > n else d for n, d in ((1, 10), (2, 300)))
 room = folder()
-# They come ten at a time: thirty at once on two processors are too busy to answer each other, and take each other for dead.
 swarm = Swarm(room, [], min(count, AT_ONCE))
 while True:
     say(f"{len(swarm.peers)} peers: settled after %.0f s, held %s" % swarm.settle(600))

@@ -230,13 +230,12 @@ impl Rules {
             && !path.split('/').any(|segment| matches!(segment, "." | ".."))
             // In a query the `url` crate escapes it (WHATWG, special-query percent-encode set).
             && query.is_none_or(|query| !query.contains('\'') && self.query_is_canonical(query));
-        let site = psl::domain_str(name).unwrap_or(name).len();
         is_plain.then(|| Canon {
             url: text.to_owned(),
             host_start: small(host_start),
             name_end: small(name_end),
             path_start: small(name_end),
-            site_start: small(name_end - site),
+            site_start: small(name_end - psl::domain_str(name).unwrap_or(name).len()),
         })
     }
 

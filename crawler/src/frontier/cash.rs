@@ -132,7 +132,7 @@ impl State {
 
     /// Whether importance decides what comes first: where some pages are wanted more than others for what they are about, it does not.
     pub fn chooses(&self) -> bool {
-        self.cash.is_some() && self.preference.is_none()
+        self.due.is_some()
     }
 
     /// The page with most cash goes first of those that a host has in memory, if the host may be asked now.

@@ -157,16 +157,11 @@ impl Front {
 
     /// Brings the entry that is worth most before the others of the best level, among its first [`CHOICE`]; of equals the first.
     pub fn choose(&mut self, worth: impl Fn(&QueueItem) -> f32) {
-        let Some(queue) = self.levels.iter_mut().find(|queue| !queue.is_empty()) else { return };
-        let mut best = (0, f32::NEG_INFINITY);
-        for (at, ready) in queue.iter().take(CHOICE).enumerate() {
-            let worth = worth(&ready.item);
-            if worth > best.1 {
-                best = (at, worth);
-            }
-        }
-        if best.0 > 0
-            && let Some(ready) = queue.remove(best.0)
+        let (at, _) = self.best(worth);
+        let queue = self.levels.iter_mut().find(|queue| !queue.is_empty());
+        if at > 0
+            && let Some(queue) = queue
+            && let Some(ready) = queue.remove(at)
         {
             queue.push_front(ready);
         }
@@ -174,9 +169,15 @@ impl Front {
 
     /// What the entry is worth that [`Front::choose`] would bring before the others; nothing where there is none.
     pub fn most(&self, worth: impl Fn(&QueueItem) -> f32) -> f32 {
+        self.best(worth).1.max(0.0)
+    }
+
+    /// Where that entry is among those of its level, and what it is worth.
+    fn best(&self, worth: impl Fn(&QueueItem) -> f32) -> (usize, f32) {
         let queue = self.levels.iter().find(|queue| !queue.is_empty());
         let all = queue.into_iter().flatten().take(CHOICE).map(|ready| worth(&ready.item));
-        all.fold(0.0, f32::max)
+        let better = |best: (usize, f32), one: (usize, f32)| if one.1 > best.1 { one } else { best };
+        all.enumerate().fold((0, f32::NEG_INFINITY), better)
     }
 
     /// Adds an entry behind those of its level.

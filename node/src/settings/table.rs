@@ -107,12 +107,7 @@ pub const KEYS: &[Key] = &[
         "Whether pages in these languages alone are indexed. Others are fetched and kept all the same, for their links\n\
          lead to such pages. It holds for what is fetched from then on. The same at all peers.",
     ),
-    key(
-        "importance",
-        Kind::Truth,
-        "true",
-        "Whether pages that much is linked to are fetched before others of their host.",
-    ),
+    key("importance", Kind::Truth, "true", "Whether pages that much is linked to are fetched before others."),
     key(
         "subscriptions",
         Kind::Texts,

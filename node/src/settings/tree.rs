@@ -55,7 +55,7 @@ pub struct Settings {
     pub prefer: Vec<String>,
     /// Whether these alone are indexed.
     pub index_only: bool,
-    /// Whether important pages come before others of their host.
+    /// Whether important pages come before others.
     pub importance: bool,
     /// Lists that are followed from the start: a URL, and after a space the publisher's PeerId.
     pub subscriptions: Vec<String>,
