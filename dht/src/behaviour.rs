@@ -30,8 +30,8 @@ const RECORDS: usize = 1_024;
 const RECORD_BYTES: usize = 4 << 10;
 /// A message that waits so long to be passed on is dropped; anti-entropy brings it.
 const FORWARD: Duration = Duration::from_secs(10);
-/// Peers that messages are passed on to: at least, as wanted, and at most. Each comes about as often to each as it has such neighbours, and with libp2p's usual
-/// 5, 6 and 12, and the first word to all, that was nearly all that thirty peers said at rest. What is lost is said again, or asked for.
+/// Peers that messages are passed on to: at least, as wanted, and at most. Each comes about as often to each as it has such neighbours: with libp2p's usual
+/// 5, 6 and 12, and the first word to all, thirty peers that grew together had each seven times. What is lost is said again, or asked for.
 const MESH: (usize, usize, usize) = (3, 4, 6);
 /// Of them so many that this peer has dialled itself: not all are those that chose it.
 const DIALLED: usize = 1;
