@@ -225,7 +225,6 @@ async fn start(
         index: ToIndex::new(indexer_in.clone(), Arc::clone(&shared), driver_in.clone()),
         shared: Arc::clone(&shared),
         unsynced,
-        canon: workshop.canon.clone(),
     };
     let threads = Threads {
         indexer: vital("index", move || {

@@ -161,7 +161,11 @@ pub struct Host {
 
 impl Host {
     /// A host of which only the name is known.
+    ///
+    /// # Panics
+    /// In debug builds without a name: it could not be looked up.
     pub fn new(name: &str, site: &str) -> Host {
+        debug_assert!(!name.is_empty(), "a host has a name");
         Host {
             names: Names::new(name, site),
             pace: Pace::default(),
@@ -355,7 +359,7 @@ mod tests {
             admitted: 20,
             address: Some(IpAddr::from([127, 0, 0, 1])),
         };
-        let mut host = Host::new("", "");
+        let mut host = Host::new("b.test", "b.test");
         host.load(&record, Instant::ZERO);
         assert_eq!(host.record(host.pace.hold_until), record);
     }

@@ -108,7 +108,6 @@ pub fn restart(settings: &Settings) -> anyhow::Result<Restarted> {
         index: ToIndex::new(indexer_in, Arc::clone(&shared), driver_in.clone()),
         shared: Arc::clone(&shared),
         unsynced,
-        canon: setup::canon(settings),
     };
     let writing = std::thread::spawn(move || write_thread.run());
     let driving = std::thread::spawn(move || driver.run());

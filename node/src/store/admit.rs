@@ -6,6 +6,7 @@
 use super::block::{self, Block};
 use super::family::Family;
 use super::item::{Kind, State, Sums, item_key};
+use super::queue::names_of;
 use super::sieve;
 use super::value::Later;
 use super::write::{Draft, Write, Writer, url_fingerprint};
@@ -27,7 +28,7 @@ pub(super) struct Arrival<'a> {
     /// Its place in the order of arrival.
     pub(super) order: usize,
     pub(super) entry: &'a QueueEntry,
-    /// Of its host and site, where they are known.
+    /// Of its host and site; empty where the URL is to say.
     pub(super) names: (&'a str, &'a str),
     /// Whether it was in this queue before, at another level.
     pub(super) moved: bool,
@@ -188,8 +189,13 @@ impl Writer {
                 rest = &rest[count..];
             }
             let named = gain.iter().map(|arrival| arrival.names).find(|(name, _)| !name.is_empty());
-            let (host_name, site_name) = named.unwrap_or_default();
-            let (host_name, site_name) = (host_name.to_owned(), site_name.to_owned());
+            let named = named.map(|(host, site)| (host.to_owned(), site.to_owned()));
+            // A host that is not known yet cannot be looked up without its name.
+            let urls = gain.iter().map(|arrival| arrival.entry.url.as_str());
+            let Some((host_name, site_name)) = named.or_else(|| urls.filter_map(names_of).next()) else {
+                tracing::warn!(host = %host, "URLs of another peer that are none are left where they are");
+                continue;
+            };
             let count = gain.iter().filter(|arrival| !arrival.moved).count();
             let count = u32::try_from(count).unwrap_or(u32::MAX);
             draft.gained.push(Gain { host, host_name, site_name, level, count });
@@ -243,11 +249,6 @@ impl Writer {
             moved: false,
         });
         self.put_queued(arrivals.collect(), draft);
-        for gain in &mut draft.gained {
-            if let Some(host) = store.host(&gain.host)? {
-                (gain.host_name, gain.site_name) = (host.name, host.site);
-            }
-        }
         Ok(())
     }
 }

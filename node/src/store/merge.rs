@@ -58,7 +58,7 @@ impl Writer {
                     }
                 }
             }
-            writer.name_hosts(draft)
+            Ok(())
         })?;
         Ok((written, untried.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect()))
     }
@@ -188,16 +188,6 @@ impl Writer {
             let sequence = self.change(Change::Remove(id), draft);
             draft.index.push(IndexOp::Remove { sequence, id });
         }
-    }
-
-    /// Names of hosts whose queues gained something, where they are known.
-    pub(super) fn name_hosts(&self, draft: &mut Draft<'_>) -> Result<()> {
-        for gain in &mut draft.gained {
-            if let Some(host) = self.store.host(&gain.host)? {
-                (gain.host_name, gain.site_name) = (host.name, host.site);
-            }
-        }
-        Ok(())
     }
 
     /// Deletes all of a slot: others keep it.

@@ -300,6 +300,11 @@ fn copies_of_several_slots_are_one_write() {
     let gained =
         |of: HostId| written.gained.iter().filter(|gain| gain.host == of).map(|gain| gain.count).sum::<u32>();
     assert_eq!((gained(self::host()), gained(host)), (3, 1));
+    let mut names: Vec<_> =
+        written.gained.iter().map(|gain| (gain.host_name.as_str(), gain.site_name.as_str())).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names, [("a.test", "a.test"), ("b.test", "b.test")], "hosts of which no record came yet");
 }
 
 #[test]

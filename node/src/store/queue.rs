@@ -4,12 +4,15 @@ use super::block::{BLOCK, Block, Marks, block_of, mark_of, seq_of};
 use super::item::range_of;
 use super::value::PermitRecord;
 use super::{Entry, Family, Result, Store, damaged, key, once_over};
+use anthill_agent::io::StoredHost;
+use anthill_crawler::canon::Rules;
 use anthill_crawler::record::{HostRecord, QueueEntry, QueueItem, QueueKey};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, Slot, UrlId};
 use anthill_protocol::wire::{decode, encode};
 use rocksdb::{ReadOptions, WriteBatch};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Entries of one host's queue that `find_queued` reads at most; beyond, it says that it does not know.
 const FIND_LIMIT: usize = 200_000;
@@ -18,17 +21,6 @@ const STEPS: usize = 12;
 
 /// Slots whose queues are looked into each for itself; those of more are gone over in one pass.
 const ONE_BY_ONE: usize = 8;
-
-/// A host that has entries, as a start finds it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct QueuedHost {
-    /// The host.
-    pub id: HostId,
-    /// The lowest level that has entries.
-    pub first_level: u8,
-    /// Its record, or, if it has none, one of its URLs.
-    pub known: std::result::Result<HostRecord, String>,
-}
 
 fn unpack(bytes: &[u8]) -> Result<Vec<QueueEntry>> {
     decode::<Block<'_>>(bytes).and_then(|block| block.unpack()).map_err(|e| damaged(Family::Queue, e))
@@ -138,13 +130,13 @@ impl Store {
     }
 
     /// Hosts that have entries, in order of keys.
-    pub fn hosts_with_queues(&self) -> Result<Vec<QueuedHost>> {
+    pub fn hosts_with_queues(&self) -> Result<Vec<StoredHost>> {
         self.hosts_with_queues_between(&[], None, once_over())
     }
 
     /// The same, by slot, of these, which are in order. A peer takes up thousands at once: then all queues are gone over once.
-    pub fn hosts_with_queues_in(&self, slots: &[Slot]) -> Result<BTreeMap<Slot, Vec<QueuedHost>>> {
-        let mut found: BTreeMap<Slot, Vec<QueuedHost>> = BTreeMap::new();
+    pub fn hosts_with_queues_in(&self, slots: &[Slot]) -> Result<BTreeMap<Slot, Vec<StoredHost>>> {
+        let mut found: BTreeMap<Slot, Vec<StoredHost>> = BTreeMap::new();
         match slots {
             [first, .., last] if slots.len() > ONE_BY_ONE => {
                 let (from, to) = (range_of(*first).0, range_of(*last).1);
@@ -172,20 +164,21 @@ impl Store {
         from: &[u8],
         to: Option<&[u8]>,
         mut options: ReadOptions,
-    ) -> Result<Vec<QueuedHost>> {
+    ) -> Result<Vec<StoredHost>> {
         let mut records = self.range(Family::Hosts, &[], from).peekable();
         if let Some(to) = to {
             options.set_iterate_upper_bound(to);
         }
         let mut iterator = self.db.raw_iterator_cf_opt(self.cf(Family::Queue), options);
-        let mut hosts: Vec<QueuedHost> = Vec::new();
+        let mut hosts: Vec<StoredHost> = Vec::new();
         let mut steps = 0;
         iterator.seek(from);
         while let (Some(k), Some(v)) = (iterator.key(), iterator.value()) {
             let host = key::read_block(k).map(|(host, level, _)| (host, level));
             match host {
                 Some((id, first_level)) if hosts.last().is_none_or(|last| last.id != id) => {
-                    hosts.push(QueuedHost { id, first_level, known: known(&mut records, &id, v)? });
+                    let record = named(known(&mut records, &id)?, v)?;
+                    hosts.extend(record.map(|record| StoredHost { id, first_level, record }));
                     steps = 0;
                 }
                 Some((id, _)) if steps >= STEPS => {
@@ -250,15 +243,31 @@ fn left(block: &[u8], marks: Option<Result<Entry>>) -> Result<Vec<(usize, QueueE
     Ok(entries.filter(|&(place, _)| done & mark_of(place as u64) == 0).collect())
 }
 
-/// The record of a host, of records in order, or the first URL of its first block.
+/// The record of a host, of records in order.
 fn known(
     records: &mut std::iter::Peekable<impl Iterator<Item = Result<Entry>>>,
     id: &HostId,
-    block: &[u8],
-) -> Result<std::result::Result<HostRecord, String>> {
+) -> Result<HostRecord> {
     while records.next_if(|r| matches!(r, Ok((k, _)) if k[..] < id.bytes()[..])).is_some() {}
     match records.next_if(|r| !matches!(r, Ok((k, _)) if k[..] != id.bytes()[..])).transpose()? {
-        Some((_, v)) => decode(&v).map(Ok).map_err(|e| damaged(Family::Hosts, e)),
-        None => Ok(Err(unpack(block)?.into_iter().next().map(|entry| entry.url).unwrap_or_default())),
+        Some((_, v)) => decode(&v).map_err(|e| damaged(Family::Hosts, e)),
+        None => Ok(HostRecord::default()),
     }
+}
+
+/// A host's record with its names, which are those of a URL of this block where it has none; nothing if no URL of that is one, as
+/// another peer may have it.
+fn named(record: HostRecord, block: &[u8]) -> Result<Option<HostRecord>> {
+    if !record.name.is_empty() {
+        return Ok(Some(record));
+    }
+    let names = unpack(block)?.iter().find_map(|entry| names_of(&entry.url));
+    Ok(names.map(|(name, site)| HostRecord { name, site, ..record }))
+}
+
+/// The names of a URL's host and site; none if it is no URL of the web. What is dropped of URLs makes no difference to that.
+pub(super) fn names_of(url: &str) -> Option<(String, String)> {
+    static RULES: LazyLock<Rules> = LazyLock::new(Rules::default);
+    let canon = RULES.canonical(url, None).ok()?;
+    Some((canon.host().to_owned(), canon.site().to_owned()))
 }

@@ -3,12 +3,11 @@
 use super::admit::Arrival;
 use super::family::Family;
 use super::item::{Kept, Kind, State, Sums, parts, range_of};
-use super::queue::QueuedHost;
 use super::slots::SlotState;
 use super::value::Later;
 use super::write::{Draft, Writer};
 use super::{Result, Store, damaged, key};
-use anthill_agent::io::Untried;
+use anthill_agent::io::{StoredHost, Untried};
 use anthill_crawler::record::QueueEntry;
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, Slot, UrlId};
@@ -22,7 +21,7 @@ pub struct Opened {
     /// Which.
     pub slot: Slot,
     /// Its hosts that have entries.
-    pub hosts: Vec<QueuedHost>,
+    pub hosts: Vec<StoredHost>,
     /// What in these was never tried.
     pub untried: Vec<Untried>,
 }

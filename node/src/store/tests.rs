@@ -4,11 +4,10 @@ use super::block::seq_of;
 use super::family::{Family, Memory};
 use super::fixtures::{self, entry};
 use super::intact::Found;
-use super::queue::QueuedHost;
 use super::value::{PermitRecord, StoredDocument, StoredPage, pack};
 use super::write::{IndexOp, Inlink, MadePage, Write, Writer};
 use super::{Store, StoreError};
-use anthill_agent::io::{Admission, Commit, IndexAction, Moved, PermitId};
+use anthill_agent::io::{Admission, Commit, IndexAction, Moved, PermitId, StoredHost};
 use anthill_crawler::focus::predict::{Clues, Context};
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, UrlRecord, UrlState,
@@ -113,10 +112,9 @@ fn what_is_seen_survives_a_restart_and_a_forced_seed_is_admitted_again() {
     writer.write(&[Write { commit: Box::new(tried), made: None }]).unwrap();
     assert!(writer.write(&[commit(vec![forced])]).unwrap().gained.is_empty(), "this crawl has tried it");
     assert_eq!(writer.totals().known, 1);
-    assert_eq!(
-        store.hosts_with_queues().unwrap(),
-        [QueuedHost { id: host(), first_level: 0, known: Err("http://a.test/1".into()) }]
-    );
+    let named = HostRecord { name: "a.test".into(), site: "a.test".into(), ..HostRecord::default() };
+    let waiting = StoredHost { id: host(), record: named, first_level: 0 };
+    assert_eq!(store.hosts_with_queues().unwrap(), [waiting], "named by its URL");
 }
 
 #[test]
@@ -171,7 +169,10 @@ fn what_is_scheduled_comes_back_when_due() {
     assert_eq!(writer.write(&[write]).unwrap().next_due, Some(Instant(500)));
     assert!(writer.promote_due(Instant(499), 10).unwrap().gained.is_empty());
     let promoted = writer.promote_due(Instant(500), 10).unwrap();
-    assert_eq!((promoted.gained.len(), promoted.next_due), (1, None));
+    assert_eq!(promoted.next_due, None);
+    let gained: Vec<_> =
+        promoted.gained.iter().map(|g| (g.host_name.as_str(), g.site_name.as_str())).collect();
+    assert_eq!(gained, [("a.test", "a.test")], "a host without a record is named by its URL");
     assert_eq!(store.front(host(), 2, 0, 10).unwrap().0[0].entry.attempt, 1);
     let key = QueueKey { host: host(), level: 2, seq: seq_of(1, 0) };
     assert_eq!(store.front(host(), 2, 0, 10).unwrap().0[0].key, key);
@@ -318,10 +319,8 @@ fn a_start_finds_each_host_once_with_its_lowest_level() {
     for n in 0..20 {
         let host = found.iter().find(|host| host.id == HostId::of(SiteId::of(&name(n)), &name(n))).unwrap();
         assert_eq!(host.first_level, if n % 3 == 0 { 1 } else { 2 });
-        match &host.known {
-            Ok(known) => assert_eq!((n, known), (4, &record)),
-            Err(url) => assert!(n != 4 && url.starts_with(&format!("http://{}/", name(n))), "{url}"),
-        }
+        let unknown = HostRecord { name: name(n), site: name(n), ..HostRecord::default() };
+        assert_eq!(host.record, if n == 4 { record.clone() } else { unknown });
     }
 }
 

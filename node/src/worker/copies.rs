@@ -4,12 +4,9 @@
 use super::write::{SYNC_EVERY, WriteThread};
 use crate::driver::ToDriver;
 use crate::store::merge::Copied;
-use crate::store::queue::QueuedHost;
 use crate::store::served::Opened;
-use anthill_agent::io::{self as crawl, StoredHost};
+use anthill_agent::io as crawl;
 use anthill_agent::peer::io::{Change, Input, Ticket};
-use anthill_crawler::canon::Rules;
-use anthill_crawler::record::HostRecord;
 use anthill_protocol::key::Slot;
 use anthill_protocol::links::Cursor;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId, Record};
@@ -351,7 +348,6 @@ impl WriteThread {
                 took_ms,
                 "queues are there: served from now on"
             );
-            let hosts = hosts.into_iter().filter_map(|host| stored_host(host, &self.canon)).collect();
             self.tell(Input::SlotLoaded(slot, hosts, untried));
         }
         let next_due = self.writer.next_due();
@@ -372,21 +368,4 @@ fn or_say(result: Result<(), crate::store::StoreError>) {
     if let Err(error) = result {
         tracing::warn!(%error, "the link log could not be kept in order");
     }
-}
-
-/// A host as the agent wants it: one without a record is named by a URL of its.
-pub fn stored_host(host: QueuedHost, canon: &Rules) -> Option<StoredHost> {
-    let QueuedHost { id, first_level, known } = host;
-    let record = match known {
-        Ok(record) => record,
-        Err(url) => {
-            let canon = canon.canonical(&url, None).ok()?;
-            HostRecord {
-                name: canon.host().to_owned(),
-                site: canon.site().to_owned(),
-                ..HostRecord::default()
-            }
-        }
-    };
-    Some(StoredHost { id, record, first_level })
 }

@@ -9,7 +9,6 @@ use crate::store::value::StoredDocument;
 use crate::store::write::{Write, Writer, Written};
 use crate::store::{Store, StoreError};
 use anthill_agent::io::Input;
-use anthill_crawler::canon::Rules;
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::HostId;
 use crossbeam_channel::{Receiver, Sender};
@@ -99,8 +98,6 @@ pub struct WriteThread {
     pub shared: Arc<Shared>,
     /// What waits for the log to be synced.
     pub unsynced: Unsynced,
-    /// How URLs are made canonical.
-    pub canon: Rules,
 }
 
 impl WriteThread {
