@@ -8,8 +8,8 @@ from harness import *
 
 # Seconds from one look at the peers to the next.
 LOOKS = 5
-# Peers are at rest that compute less than this, of a core, on average over so many seconds; it is waited for no longer than that.
-REST, REST_OVER, REST_WITHIN = 0.005, 20, 400
+# Peers are at rest that compute less than this, of a core, on average over so many seconds (idle.py: 0.002); it is waited for no longer than that.
+REST, REST_OVER, REST_WITHIN = 0.0025, 20, 400
 
 
 def wire(peers):

@@ -34,6 +34,8 @@ pub(super) struct Census<K> {
     beginning: BTreeMap<u64, Vec<FoundLink>>,
     /// Links of crawls that are not known, by ticket: within what the protocol of links takes in at once.
     waiting: BTreeMap<u64, Waiting>,
+    /// The sum of all slots by the tokens that this peer knows, if it knows one of each, and the revision of claims that it is of.
+    known: Option<(u64, Option<u64>)>,
 }
 
 struct Waiting {
@@ -53,6 +55,7 @@ impl<K: Keys + Clone> Census<K> {
             seeds: BTreeMap::new(),
             beginning: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            known: None,
         }
     }
 
@@ -319,14 +322,22 @@ impl<K: Keys + Clone> Peer<K> {
             .fold(0, |sum, (slot, token)| sum.wrapping_add(served(slot, token)))
     }
 
-    /// The sum of all slots by the tokens that this peer knows, if what it wrote as their holder was merged.
-    fn known(&self) -> Option<u64> {
+    /// The sum of all slots by the tokens that this peer knows, if what it wrote as their holder was merged. A hash for each slot: seldom
+    /// made, as it is asked for each time that a crawl is quiet here.
+    fn known(&mut self) -> Option<u64> {
+        if !self.copies.is_merged() {
+            return None;
+        }
         let claims = &self.crawl.rights_ref().claims;
+        let revision = claims.revision();
+        if let Some((_, sum)) = self.census.known.filter(|(of, _)| *of == revision) {
+            return sum;
+        }
         let token = |slot: &Slot| Some(served(*slot, claims.route(*slot)?.1));
-        let sum = || {
-            self.config.claim.slots.iter().try_fold(0u64, |sum, slot| Some(sum.wrapping_add(token(slot)?)))
-        };
-        self.copies.is_merged().then(sum)?
+        let mut slots = self.config.claim.slots.iter();
+        let sum = slots.try_fold(0u64, |sum, slot| Some(sum.wrapping_add(token(slot)?)));
+        self.census.known = Some((revision, sum));
+        sum
     }
 }
 
