@@ -52,9 +52,11 @@ impl<K: Keys + Clone> Peer<K> {
         self.tell_copies(replica::Input::Applied(ticket, seq));
         if self.thinning.is_due(self.copies.all()) {
             let copies = &self.copies;
-            self.slots.forget(|slot| copies.manifest(slot).is_none());
+            let routed = self.slots.forget(|slot| copies.manifest(slot).is_none());
+            routed.into_iter().for_each(|slot| self.unroute(slot));
             self.copies.repack();
             self.slots.repack();
+            self.links.repack();
             self.crawl.rights().claims.repack();
         }
         if let Some(slot) = slot {

@@ -137,10 +137,19 @@ impl Slots {
         self.map.keys().copied()
     }
 
-    /// Forgets those that are `gone`, with which this peer has nothing to do any more: as if it never had.
-    pub fn forget(&mut self, gone: impl Fn(Slot) -> bool) {
+    /// Forgets those that are `gone`, with which this peer has nothing to do any more: as if it never had. Returns those of them whose
+    /// routes were told.
+    pub fn forget(&mut self, gone: impl Fn(Slot) -> bool) -> Vec<Slot> {
         let interest = &self.interest;
-        self.map.retain(|slot, state| !(state.is_idle() && !interest.contains(slot) && gone(*slot)));
+        let mut routed = Vec::new();
+        self.map.retain(|slot, state| {
+            let stays = !state.is_idle() || interest.contains(slot) || !gone(*slot);
+            if !stays && state.route.is_some() {
+                routed.push(*slot);
+            }
+            stays
+        });
+        routed
     }
 
     pub fn numbered(&mut self, changes: Vec<(Slot, u64)>) {
@@ -203,15 +212,17 @@ mod tests {
         for (slot, part) in [(released, Part::Released), (kept, Part::Member), (with_copy, Part::Released)] {
             slots.of(slot).part = Some((part, token));
         }
-        slots.forget(|slot| slot != with_copy);
+        let route = Some((PeerKey([2; 32]), token));
+        [released, kept].into_iter().for_each(|slot| slots.of(slot).route = route);
+        assert_eq!(slots.forget(|slot| slot != with_copy), []);
         assert_eq!(slots.known().count(), 3, "it was not deleted yet");
         slots.deleted(released);
         slots.deleted(with_copy);
         slots.interest.insert(released);
-        slots.forget(|slot| slot != with_copy);
+        assert_eq!(slots.forget(|slot| slot != with_copy), []);
         assert_eq!(slots.known().count(), 3, "somebody wants its route");
         slots.interest.clear();
-        slots.forget(|slot| slot != with_copy);
+        assert_eq!(slots.forget(|slot| slot != with_copy), [released], "its route was told");
         assert_eq!(slots.known().collect::<Vec<_>>(), [kept, with_copy]);
     }
 }

@@ -369,6 +369,12 @@ impl<K: Keys + Clone> Peer<K> {
         self.tell_stewards(steward::Input::Route(slot, route));
     }
 
+    /// Nobody here wants to know any more who holds a slot.
+    pub(super) fn unroute(&mut self, slot: Slot) {
+        self.tell_links(links::Input::Route(slot, None));
+        self.tell_stewards(steward::Input::Route(slot, None));
+    }
+
     /// What follows when all parts have said what they had to say.
     pub(super) fn settle(&mut self) {
         let now = self.now;

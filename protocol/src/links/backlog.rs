@@ -11,7 +11,7 @@ const MAX_MARKS: usize = 16;
 const GRAIN: u64 = 8;
 
 /// One slot's log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Backlog {
     /// The oldest entry kept.
     oldest: u64,
@@ -25,7 +25,7 @@ pub(super) struct Backlog {
 }
 
 /// A stretch of a log.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Mark {
     /// Its last entry.
     upto: u64,
@@ -54,6 +54,11 @@ impl Backlog {
         }
         backlog.behind = if durable == last { 0 } else { stored.behind };
         backlog
+    }
+
+    /// Whether nothing was ever logged, nor any slot taken by force: as good as none.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.last == 0 && self.cursor == Cursor::default()
     }
 
     pub(super) fn cursor(&self) -> Cursor {

@@ -34,6 +34,11 @@ impl State {
         self.outbox.behind()
     }
 
+    /// Gives back the memory of slots whose routes were taken back: see [`crate::pack`].
+    pub fn repack(&mut self) {
+        self.outbox.repack();
+    }
+
     /// Bytes of links in memory, or set aside for them: at the sender, and at the receiver.
     pub fn in_memory(&self) -> (u64, u64) {
         (self.outbox.in_flight(), self.inbox.spooled())

@@ -234,6 +234,29 @@ fn who_is_told_that_the_slot_moved_sends_there_and_tells_others() {
 }
 
 #[test]
+fn of_slots_that_nobody_wants_any_more_only_what_was_logged_or_forced_is_remembered() {
+    let mut sender = Sender::new(Config::default());
+    let route = |n: u64| Some((peer(n), token(n)));
+    let [unused, waiting, forced] = [1, 2, 3].map(slot);
+    [unused, waiting, forced].iter().for_each(|slot| sender.tell(Input::Route(*slot, route(2))));
+    sender.tell(Input::Forced(forced, token(3)));
+    sender.tell(Input::Route(forced, route(3)));
+    sender.log(waiting, [link(1, 5)]);
+    [unused, waiting, forced].iter().for_each(|slot| sender.tell(Input::Route(*slot, None)));
+    sender.state.repack();
+    assert_eq!(sender.state.outbox.slots(), 2);
+    sender.pass(100 * S);
+    assert_eq!(sender.batches(), [], "nobody is known to send it to");
+    // What was forced is not sent to who had it before.
+    sender.log(forced, [link(2, 5)]);
+    [unused, waiting, forced].iter().for_each(|slot| sender.tell(Input::Route(*slot, route(2))));
+    sender.pass(S);
+    let sent: Vec<Slot> =
+        sender.batches().iter().flat_map(|(_, batch)| &batch.parts).map(|part| part.slot).collect();
+    assert_eq!(sent, [waiting]);
+}
+
+#[test]
 fn a_force_sends_again_what_is_kept_and_not_to_older_holders() {
     let mut sender = Sender::new(Config::default());
     sender.tell(Input::Route(slot(1), Some((peer(2), token(1)))));

@@ -49,7 +49,7 @@ pub(super) struct Outbox {
 }
 
 /// One slot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Outgoing {
     backlog: Backlog,
     route: Option<(PeerKey, Token)>,
@@ -58,7 +58,7 @@ struct Outgoing {
     failures: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Stage {
     /// Nothing to send, or nobody to send it to.
     Idle,
@@ -75,7 +75,7 @@ enum Stage {
 }
 
 /// A part under way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Flight {
     peer: PeerKey,
     /// Of its batch.
@@ -132,6 +132,17 @@ impl Outbox {
         self.slots.get(&slot)?.route
     }
 
+    /// Gives back the memory of slots that there were: see [`crate::pack`].
+    pub(super) fn repack(&mut self) {
+        crate::pack::repack(&mut self.slots);
+    }
+
+    /// Slots that something is remembered of.
+    #[cfg(test)]
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(super) fn behind(&self) -> u64 {
         self.behind
     }
@@ -161,6 +172,11 @@ impl Outbox {
 
     /// Somebody else is to be sent to. What is under way there is not waited for: it is read and sent again.
     pub(super) fn set_route(&mut self, now: Instant, slot: Slot, route: Option<(PeerKey, Token)>) {
+        let unused = |one: &Outgoing| one.backlog.is_untouched() && matches!(one.stage, Stage::Idle);
+        if route.is_none() && self.slots.get(&slot).is_none_or(|one| unused(one)) {
+            self.slots.remove(&slot);
+            return;
+        }
         let one = self.slot(slot);
         let same_peer = one.route.map(|(peer, _)| peer) == route.map(|(peer, _)| peer);
         one.route = route;
