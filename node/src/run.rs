@@ -59,6 +59,7 @@ const DISK_HYSTERESIS: u64 = 64 << 20;
 /// # Errors
 /// Anything that keeps it from starting, with its remedy.
 pub fn run(mut settings: Settings, leash: bool) -> anyhow::Result<ExitCode> {
+    check_processor()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     crate::logging::init(&settings)?;
     std::fs::create_dir_all(&settings.data)
@@ -73,6 +74,20 @@ pub fn run(mut settings: Settings, leash: bool) -> anyhow::Result<ExitCode> {
     // What is still being fetched is fetched again.
     web.shutdown_background();
     ended
+}
+
+/// RocksDB would end the process without a word if it was compiled for more than the processor can (`.cargo/config.toml`).
+fn check_processor() -> anyhow::Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    if option_env!("CXXFLAGS_x86_64_unknown_linux_gnu").is_some_and(|flags| flags.contains("-msse4.2"))
+        && !(is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("pclmulqdq"))
+    {
+        bail!(
+            "this program was built for processors with SSE 4.2 and PCLMULQDQ, and this one is older: take the line \
+             CXXFLAGS_x86_64_unknown_linux_gnu out of .cargo/config.toml and build it again"
+        );
+    }
+    Ok(())
 }
 
 /// One process per data folder: the lock lives as long as the file is open.
