@@ -10,10 +10,12 @@ use super::strayed::Strayed;
 use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::time::Instant;
+use deal::{Deal, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 mod able;
+mod deal;
 
 /// Peers that asked for something lately.
 const MOST_SOLICITING: usize = 64;
@@ -48,60 +50,6 @@ struct Calling {
     asked: BTreeSet<PeerKey>,
     bids: Bids,
     refused: BTreeSet<PeerKey>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    /// The contractor was told.
-    Awarded,
-    /// It has agreed: the lots are moving.
-    Moving,
-    /// All have moved that will.
-    Running,
-}
-
-/// A contract in which this peer gave something.
-#[derive(Debug)]
-struct Deal {
-    stage: Stage,
-    /// Whether it was made for ability's sake: then load does not matter to it.
-    able: bool,
-    /// When the stage is over, one way or the other.
-    until: Instant,
-    /// What it is about, and whether that has moved.
-    lots: BTreeMap<Slot, (u32, bool)>,
-    /// Pages in the beginning, and as the contractor said last.
-    pages: u64,
-    waiting: u64,
-    /// How far this peer's copies of it were, and when that was last otherwise than before.
-    changes: BTreeMap<Slot, u64>,
-    moved_on: Instant,
-}
-
-impl Deal {
-    /// Pages that are promised and still here.
-    fn pending(&self) -> u64 {
-        self.lots.values().filter(|(_, gone)| !gone).map(|(pages, _)| u64::from(*pages)).sum()
-    }
-
-    /// Whether little of it was done, as the contractor says.
-    fn is_hardly_begun(&self) -> bool {
-        self.waiting * 4 > self.pages * 3
-    }
-
-    /// Lots that have not gone stay.
-    fn withdraw(&mut self, out: &mut Vec<Effect>) {
-        let pending = self.lots.iter().filter(|(_, (_, gone))| !gone);
-        out.extend(pending.map(|(slot, _)| Effect::Withdraw(*slot)));
-        self.lots.retain(|_, (_, gone)| *gone);
-    }
-
-    /// All have gone that will.
-    fn run(&mut self, common: &Common) {
-        self.stage = Stage::Running;
-        self.moved_on = common.now;
-        self.until = common.now + common.config.limit + common.config.arrival;
-    }
 }
 
 /// All calls and contracts of this peer's.

@@ -1,0 +1,61 @@
+//! A contract as its manager sees it.
+
+use super::super::io::Effect;
+use super::super::state::Common;
+use crate::key::Slot;
+use crate::time::Instant;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    /// The contractor was told.
+    Awarded,
+    /// It has agreed: the lots are moving.
+    Moving,
+    /// All have moved that will.
+    Running,
+}
+
+/// A contract in which this peer gave something.
+#[derive(Debug)]
+pub(super) struct Deal {
+    pub stage: Stage,
+    /// Whether it was made for ability's sake: then load does not matter to it.
+    pub able: bool,
+    /// When the stage is over, one way or the other.
+    pub until: Instant,
+    /// What it is about, and whether that has moved.
+    pub lots: BTreeMap<Slot, (u32, bool)>,
+    /// Pages in the beginning, and as the contractor said last.
+    pub pages: u64,
+    pub waiting: u64,
+    /// How far this peer's copies of it were, and when that was last otherwise than before.
+    pub changes: BTreeMap<Slot, u64>,
+    pub moved_on: Instant,
+}
+
+impl Deal {
+    /// Pages that are promised and still here.
+    pub fn pending(&self) -> u64 {
+        self.lots.values().filter(|(_, gone)| !gone).map(|(pages, _)| u64::from(*pages)).sum()
+    }
+
+    /// Whether little of it was done, as the contractor says.
+    pub fn is_hardly_begun(&self) -> bool {
+        self.waiting * 4 > self.pages * 3
+    }
+
+    /// Lots that have not gone stay.
+    pub fn withdraw(&mut self, out: &mut Vec<Effect>) {
+        let pending = self.lots.iter().filter(|(_, (_, gone))| !gone);
+        out.extend(pending.map(|(slot, _)| Effect::Withdraw(*slot)));
+        self.lots.retain(|_, (_, gone)| *gone);
+    }
+
+    /// All have gone that will.
+    pub fn run(&mut self, common: &Common) {
+        self.stage = Stage::Running;
+        self.moved_on = common.now;
+        self.until = common.now + common.config.limit + common.config.arrival;
+    }
+}
