@@ -316,9 +316,8 @@ impl Manager {
                 idle.push(*name);
             }
         }
-        for (id, peer) in idle {
-            common.out.push(Effect::Send(peer, Message::Failure { id, why: Why::Nothing }));
-            self.end((id, peer), Why::Nothing, common);
+        for name in idle {
+            self.cancel(name, Why::Nothing, common);
         }
     }
 
@@ -424,7 +423,8 @@ impl Manager {
             common.tell(common.own, id, Event::Moved { slot, to: peer });
         }
         if deal.lots.is_empty() {
-            self.end((id, peer), Why::Nothing, common);
+            // That is not the contractor's fault, who need not wait for what will not come.
+            self.cancel((id, peer), Why::Others, common);
         } else if deal.stage == Stage::Moving && deal.lots.values().all(|(_, gone)| *gone) {
             deal.run(common);
         }
@@ -439,8 +439,7 @@ impl Manager {
         deal.lots.remove(&slot);
         if deal.lots.is_empty() {
             let why = if deal.stage == Stage::Moving { Why::Nothing } else { Why::Time };
-            common.out.push(Effect::Send(name.1, Message::Failure { id: name.0, why }));
-            self.end(name, why, common);
+            self.cancel(name, why, common);
         } else if deal.stage == Stage::Moving && deal.lots.values().all(|(_, gone)| *gone) {
             deal.run(common);
         }
@@ -500,6 +499,11 @@ impl Manager {
             Stage::Moving => Why::Nothing,
             Stage::Running => Why::Time,
         };
+        self.cancel(name, why, common);
+    }
+
+    /// Ends a contract that was not done, and says so to its contractor.
+    fn cancel(&mut self, name: (CallId, PeerKey), why: Why, common: &mut Common) {
         common.out.push(Effect::Send(name.1, Message::Failure { id: name.0, why }));
         self.end(name, why, common);
     }

@@ -33,7 +33,7 @@ pub enum Why {
     Away,
     /// What was reserved for it is not any more, or never was.
     Late,
-    /// Others got everything.
+    /// Others got everything: of a call, or what had been agreed on before it could move.
     Others,
     /// The time limit came first.
     Time,

@@ -296,6 +296,24 @@ fn who_has_many_times_too_much_asks_as_many_at_once() {
 }
 
 #[test]
+fn whatever_a_contractor_says_is_left_its_contract_can_be_judged() {
+    let mut swarm = Swarm::new(&[1, 2]);
+    swarm.fill(1, 0..200, 1);
+    swarm.pass(10, false);
+    let id = swarm.said.iter().find_map(|(.., message)| match message {
+        Message::Agree { id } => Some(*id),
+        _ => None,
+    });
+    let id = id.expect("a contract");
+    for waiting in [u64::MAX, u64::MAX / 4 + 1] {
+        swarm.tell(peer(1), Input::Received(peer(2), Message::Inform { id, came: 1, waiting }));
+    }
+    let renew = Message::Renew { id, load: Load { pages: u64::MAX, speed: SPEED } };
+    swarm.tell(peer(1), Input::Received(peer(2), renew));
+    assert_eq!(swarm.state(1).open(), (0, 0), "little was done, so it is not renewed");
+}
+
+#[test]
 fn a_bid_reserves_until_it_is_answered_or_lapses() {
     let mut swarm = Swarm::new(&[1, 2, 3]);
     let call = |id| Message::Call {
@@ -346,6 +364,21 @@ fn who_agrees_and_takes_nothing_is_not_asked_again_for_a_while() {
     assert_eq!(swarm.heard("call"), calls);
     swarm.pass(900, false);
     assert!(swarm.pages(1) < 150, "it was forgiven");
+}
+
+#[test]
+fn what_goes_to_another_than_agreed_ends_the_contract_at_once_and_is_not_held_against_the_contractor() {
+    let mut swarm = Swarm::new(&[1, 2, 3]);
+    swarm.fill(1, 0..2, 100);
+    swarm.report();
+    let given = swarm.gives.iter().copied().collect::<Vec<_>>();
+    let [(by, slot, contractor)] = given[..] else { panic!("one slot to one peer, not {given:?}") };
+    let other = if contractor == peer(2) { peer(3) } else { peer(2) };
+    let before = swarm.state(1).standing(&contractor, swarm.now);
+    swarm.tell(by, Input::Lost(slot, Some(other)));
+    assert!(swarm.gives.is_empty() && swarm.keeps.is_empty(), "neither waits for it");
+    assert_eq!((swarm.state(1).open(), swarm.states[&contractor].open()), ((0, 0), (0, 0)));
+    assert_eq!(swarm.state(1).standing(&contractor, swarm.now), before);
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Deal {
 
     /// Whether little of it was done, as the contractor says.
     pub fn is_hardly_begun(&self) -> bool {
-        self.waiting * 4 > self.pages * 3
+        self.waiting.saturating_mul(4) > self.pages.saturating_mul(3)
     }
 
     /// Lots that have not gone stay.
