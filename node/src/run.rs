@@ -197,6 +197,7 @@ async fn start(
         store: Arc::clone(&store),
         clock,
         driver: driver_in.clone(),
+        canon: workshop.canon.clone(),
         makers: makers_in,
         shared: Arc::clone(&shared),
         metrics: Arc::clone(&metrics),

@@ -8,6 +8,7 @@ use crate::metrics::{FetchOutcome, Metrics};
 use crate::shared::Shared;
 use crate::store::Store;
 use anthill_agent::io::{End, Failure, Input, Made, Permit, PermitId, ResolveFailure, Task};
+use anthill_crawler::canon::Rules;
 use anthill_crawler::fetch::{
     FetchError, Fetcher, Request, ResolveError, Resolver, Response, Stage, Validators,
 };
@@ -52,6 +53,8 @@ pub struct Fetching {
     pub clock: Clock,
     /// Whom to tell.
     pub driver: Sender<ToDriver>,
+    /// How URLs are made canonical.
+    pub canon: Rules,
     /// Who makes pages of responses.
     pub makers: Sender<Job>,
     /// What everybody may look at.
@@ -107,8 +110,11 @@ impl Fetching {
             .as_deref()
             .filter(|r| r.last_success_s > 0)
             .map(|r| Validators { etag: r.etag.clone(), last_modified: r.last_modified.clone() });
-        let Ok(url) = url::Url::parse(&permit.url) else {
-            // Canonical URLs parse; if one should not, it ends like any URL that gives nothing.
+        let Some(url) = url_of(&permit, &self.canon) else {
+            tracing::warn!(
+                url = permit.url,
+                "not asked for: it is no URL of its host, as another peer may have it"
+            );
             self.end(&permit, End::Failed(Failure::Protocol), None);
             return self.nothing(permit.id, previous);
         };
@@ -200,6 +206,14 @@ impl Fetching {
     }
 }
 
+/// What is to be asked for, if the permit's host answers for it: queues come from other peers too, and a host has one pace under its own
+/// name only.
+fn url_of(permit: &Permit, canon: &Rules) -> Option<url::Url> {
+    let asked = canon.canonical(&permit.url, None).ok()?;
+    let url = url::Url::parse(&permit.url).ok()?;
+    (asked.host_id() == permit.host).then_some(url)
+}
+
 fn outcome(error: &FetchError) -> FetchOutcome {
     match error {
         FetchError::Connect(_) => FetchOutcome::Connect,
@@ -222,4 +236,45 @@ fn ended(error: &FetchError) -> End {
         FetchError::AddressRefused(_) => Failure::AddressRefused,
         FetchError::Expired => return End::Expired,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anthill_crawler::canon::Canon;
+    use anthill_protocol::key::SiteId;
+
+    fn permit(url: &str, host: HostId) -> Permit {
+        Permit {
+            id: PermitId(1),
+            host,
+            url: url.to_owned(),
+            task: Task::Robots { of: host, scheme: anthill_crawler::frontier::Scheme::of(url), hops: 0 },
+            address: [127, 0, 0, 1].into(),
+            not_after: Instant::ZERO,
+            report_first_byte: false,
+        }
+    }
+
+    #[test]
+    fn a_url_is_asked_for_as_its_own_host_only() {
+        let rules = Rules::default();
+        let canonical = |url: &str| -> Canon { rules.canonical(url, None).expect("a URL") };
+        let asked = |url: &str, host| url_of(&permit(url, host), &rules).map(String::from);
+        for url in
+            ["http://a.b.test/", "https://a.b.test/x?y", "http://a.b.test:8080/", "http://127.0.0.1:1/"]
+        {
+            assert_eq!(asked(url, canonical(url).host_id()).as_deref(), Some(url));
+        }
+        let url = "http://a.test/";
+        let others = [
+            canonical("http://b.a.test/").host_id(),
+            canonical("https://a.test/").host_id(),
+            canonical("http://a.test:8080/").host_id(),
+            HostId::of(SiteId::of("other.test"), "a.test"),
+        ];
+        assert!(others.iter().all(|other| asked(url, *other).is_none()));
+        assert_eq!(asked("no URL", others[0]), None);
+        assert_eq!(asked("http://who@a.test/", HostId::of(SiteId::of("a.test"), "who@a.test")), None);
+    }
 }
