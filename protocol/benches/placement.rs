@@ -5,7 +5,7 @@ use anthill_protocol::key::Slot;
 use anthill_protocol::member::DEFAULT_TOKENS;
 use anthill_protocol::peer::Keys;
 use anthill_protocol::peer::testing::Keyring;
-use anthill_protocol::placement::{Member, Placement};
+use anthill_protocol::placement::{Key, Member, Placement};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ fn owners(c: &mut Criterion) {
             b.iter(|| {
                 number = number.wrapping_add(4099);
                 let slot = Slot::new(number >> 2);
-                slot.map(|slot| placement.owners(black_box(slot), 3))
+                slot.map(|slot| placement.owners_of(Key::of_slot(black_box(slot)), 3))
             });
         });
     }
@@ -37,10 +37,13 @@ fn owners(c: &mut Criterion) {
         .map(|m| Member::new(m.peer(), m.tokens(), true, [[93, 184, 216, 34].into()]));
     let placement = Placement::of(crowd);
     c.bench_function("owners of all slots, 200 peers of one network, r = 3", |b| {
-        b.iter(|| Slot::all().for_each(|slot| _ = black_box(placement.owners(slot, 3))));
+        b.iter(|| Slot::all().for_each(|slot| _ = black_box(placement.owners_of(Key::of_slot(slot), 3))));
     });
     let placement = Placement::of(members(200));
     c.bench_function("owners of all slots, 200 peers, r = 3", |b| {
+        b.iter(|| Slot::all().for_each(|slot| _ = black_box(placement.owners_of(Key::of_slot(slot), 3))));
+    });
+    c.bench_function("owners of all slots, 200 peers, r = 3, found out before", |b| {
         b.iter(|| Slot::all().for_each(|slot| _ = black_box(placement.owners(slot, 3))));
     });
 }

@@ -138,11 +138,13 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.tell_claims(claim::Input::View(self.seen.clone()));
         self.tell_copies(replica::Input::View(self.seen.clone()));
-        for slot in self.known_slots() {
-            self.part(slot);
-        }
-        for slot in self.slots.interest.clone() {
-            self.reroute(slot);
+        if !self.seen.plans_as(&before) {
+            for slot in self.known_slots() {
+                self.part(slot);
+            }
+            for slot in self.slots.interest.clone() {
+                self.reroute(slot);
+            }
         }
         self.contracts_view();
         self.tell_silent();

@@ -12,8 +12,13 @@ use anthill_protocol::plan::{Manifest, Message, Table, keepers_of};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long changes of who keeps what are gathered before all slots are looked at: some milliseconds of work.
+/// How long changes of who keeps what are gathered before all slots are looked at, at least: some milliseconds of work.
 const GATHER: Duration = Duration::from_secs(1);
+/// And at least so many times as long as the last look took: where it takes long, as on a machine that does much else, this thread
+/// has others to answer, who else take this peer for dead.
+const SPARE: u32 = 20;
+/// But no longer: what came meanwhile is not asked.
+const MOST_GATHER: Duration = Duration::from_secs(10);
 /// How often copies are counted that are whole: one look at each.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
 /// How often all slots are looked at though nothing seems to have changed.
@@ -30,6 +35,8 @@ pub struct Planner {
     /// The view, or what is served, may be another than when all slots were looked at.
     dirty: bool,
     looked: Option<Instant>,
+    /// How long to gather until the next look.
+    gather: Duration,
     /// The claims' revision then.
     revision: u64,
     /// How many copies were whole when they were counted, and when that was.
@@ -49,6 +56,7 @@ impl Planner {
             shared,
             dirty: true,
             looked: None,
+            gather: GATHER,
             revision: 0,
             whole: 0,
             counted: Instant::now(),
@@ -79,9 +87,10 @@ impl Planner {
             self.dirty |= std::mem::replace(&mut self.whole, whole) != whole;
         }
         let since = self.looked.map_or(LOOK_EVERY, |at| now.duration_since(at));
-        if self.dirty && since >= GATHER || since >= LOOK_EVERY {
+        if self.dirty && since >= self.gather || since >= LOOK_EVERY {
             (self.dirty, self.looked) = (false, Some(now));
             self.look(mind);
+            self.gather = (now.elapsed() * SPARE).clamp(GATHER, MOST_GATHER);
         }
         if let Some(network) = network
             && self.tell_at.is_none_or(|at| at <= now)

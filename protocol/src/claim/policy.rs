@@ -21,6 +21,10 @@ const MAX_ASKED: usize = 16;
 impl<K: Keys> State<K> {
     /// Another view: what it wants otherwise is looked at.
     pub(super) fn see(&mut self, now: Instant, view: Arc<View>) {
+        if self.view.as_ref().is_some_and(|before| view.plans_as(before)) {
+            self.view = Some(view);
+            return;
+        }
         for slot in self.config.slots.clone() {
             let should = view.should_hold(slot, self.config.replicas);
             if let Some(place) = self.places.get_mut(&slot).filter(|place| !place.copying.is_empty()) {

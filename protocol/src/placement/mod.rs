@@ -15,6 +15,7 @@
 //! of everything. At least one owner that can be dialled, where there is any. Addresses are what peers say of
 //! themselves: the first rule spreads copies among the honest, it does not keep a liar away.
 
+mod kept;
 mod member;
 mod trie;
 
@@ -22,8 +23,10 @@ pub use member::Member;
 
 use crate::key::{SLOT_BITS, Slot};
 use crate::peer::PeerKey;
+use kept::Kept;
 use member::Network;
 use std::net::IpAddr;
+use std::sync::Arc;
 use trie::{Entry, Trie};
 
 /// The most owners that can be asked for.
@@ -122,25 +125,31 @@ pub struct Placement {
     /// Whether any has a public network.
     networks: bool,
     digest: [u8; 32],
+    kept: Kept,
 }
 
 impl Placement {
     /// The placement of a view. The order of members does not matter; of two with one name the greater is left out.
     pub fn of(members: impl IntoIterator<Item = Member>) -> Placement {
-        Placement::build(&[], &Trie::default(), members)
+        Placement::build(&[], &Trie::default(), in_order(members))
     }
 
     /// What [`Placement::of`] gives for `members`, at less cost where most of them are members of this one too: the tokens
     /// of those are neither hashed nor sorted again.
     pub fn updated(&self, members: impl IntoIterator<Item = Member>) -> Placement {
-        Placement::build(&self.members, &self.all, members)
+        Placement::build(&self.members, &self.all, in_order(members))
     }
 
-    fn build(before: &[Member], tokens: &Trie, members: impl IntoIterator<Item = Member>) -> Placement {
-        let mut members: Vec<Member> = members.into_iter().collect();
-        members.sort_unstable();
-        members.dedup_by_key(|member| member.peer);
+    /// The same; this one, with what it has found out, where all members are as they were.
+    pub fn updated_or_same(self: &Arc<Self>, members: impl IntoIterator<Item = Member>) -> Arc<Placement> {
+        let members = in_order(members);
+        match *members == *self.members {
+            true => Arc::clone(self),
+            false => Arc::new(Placement::build(&self.members, &self.all, members)),
+        }
+    }
 
+    fn build(before: &[Member], tokens: &Trie, members: Vec<Member>) -> Placement {
         let entries = entries(before, tokens, &members);
         let dialable = members.iter().filter(|m| m.dialable).count();
         let dialable = (0 < dialable && dialable < members.len()).then(|| {
@@ -152,6 +161,7 @@ impl Placement {
             dialable,
             networks: members.iter().any(|m| !m.networks.is_empty()),
             digest: digest(&members),
+            kept: Kept::default(),
             members: members.into(),
         }
     }
@@ -174,13 +184,22 @@ impl Placement {
 
     /// The owners of a slot: `r` distinct peers, or all there are, at most [`MAX_OWNERS`]; see the module for the rules.
     pub fn owners(&self, slot: Slot, r: usize) -> Owners {
-        self.owners_of(Key::of_slot(slot), r)
+        let find = || self.places(Key::of_slot(slot), r);
+        self.named(&self.kept.owners(slot, r, self.members.len(), find))
     }
 
     /// The owners of a key, as [`Placement::owners`].
     pub fn owners_of(&self, key: Key, r: usize) -> Owners {
+        self.named(&self.places(key, r))
+    }
+
+    fn places(&self, key: Key, r: usize) -> Few<MAX_OWNERS> {
         let mut chosen = self.choose(key, r.min(MAX_OWNERS));
         self.ensure_dialable(key, &mut chosen);
+        chosen
+    }
+
+    fn named(&self, chosen: &Few<MAX_OWNERS>) -> Owners {
         let mut owners = Owners { peers: [PeerKey([0; 32]); MAX_OWNERS], len: chosen.len as u8 };
         for (peer, &member) in owners.peers.iter_mut().zip(chosen.as_slice()) {
             *peer = self.members[member as usize].peer;
@@ -269,6 +288,14 @@ pub fn moved(
     Slot::all()
         .map(move |slot| (slot, before.owners(slot, r), after.owners(slot, r)))
         .filter(|(_, was, is)| !was.same_set(is))
+}
+
+/// Members in order of their names, each once.
+fn in_order(members: impl IntoIterator<Item = Member>) -> Vec<Member> {
+    let mut members: Vec<Member> = members.into_iter().collect();
+    members.sort_unstable();
+    members.dedup_by_key(|member| member.peer);
+    members
 }
 
 /// The tokens of `members` in ascending order: those of `tokens` whose member is one of `before` with as many, and the

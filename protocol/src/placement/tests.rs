@@ -46,7 +46,10 @@ fn the_owners_are_the_nearest_distinct_peers() {
     for slot in some_slots() {
         let sorted = by_sorting(&members, Key::of_slot(slot));
         for r in 0..=MAX_OWNERS {
-            assert_eq!(placement.owners(slot, r).as_slice(), &sorted[..r]);
+            // The second time it was found out before.
+            for _ in 0..2 {
+                assert_eq!(placement.owners(slot, r).as_slice(), &sorted[..r]);
+            }
         }
         assert_eq!(placement.nearest(Key::of_slot(slot)), Some(sorted[0]));
     }

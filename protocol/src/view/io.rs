@@ -35,7 +35,7 @@ pub struct Config {
     /// A peer that nobody answers waits so long, instead of [`Config::down_after`], until it holds the others for down, and not
     /// itself for cut off.
     pub alone_after: Duration,
-    /// A call that comes so late makes a peer doubt its own probes: the loop hung, not the others.
+    /// A call that comes so late makes a peer doubt its own probes: the loop hung, or has too much to do, not the others.
     pub lag: Duration,
     /// *Down* to *gone*: copies are placed anew.
     pub gone_after: Duration,
@@ -68,6 +68,8 @@ pub struct Config {
     pub write_after: Duration,
     /// How long changes of the view are gathered before it is published.
     pub publish_after: Duration,
+    /// The longest time that changes of others wait for that where this peer is late with what it does.
+    pub calm: Duration,
     /// Statements that were not asked for, checked for one peer: a signature is some 50 µs. The burst is a swarm that starts at
     /// once.
     pub check_each: Rate,
@@ -92,7 +94,7 @@ impl Config {
             least_for_witnesses: 5,
             witness_fresh: s(10),
             alone_after: s(20),
-            lag: s(1),
+            lag: ms(400),
             gone_after: s(24 * 3_600),
             buried: s(3 * 24 * 3_600),
             revive_every: s(5),
@@ -108,6 +110,7 @@ impl Config {
             rewrite_after: s(2),
             write_after: s(5),
             publish_after: ms(50),
+            calm: s(2),
             check_each: Rate { burst: 2_000, per_s: 20 },
             check_all: Rate { burst: 10_000, per_s: 200 },
             max_members: 20_000,

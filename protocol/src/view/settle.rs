@@ -12,15 +12,26 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// So many times as late as a view was published the next one waits: each costs those that plan by it a look at all slots, and a peer that
+/// is late has so much to do that others may take it for dead, which makes more views.
+const CALM: u32 = 8;
+
 impl<K: Keys> State<K> {
     /// The view is another one now.
     pub(super) fn change(&mut self, now: Instant) {
         self.review = true;
-        self.publish_at.get_or_insert(now + self.config.publish_after);
+        let at = (now + self.config.publish_after).max(self.calm_until);
+        self.publish_at.get_or_insert(at);
+    }
+
+    /// What this peer may do is other than was published: that does not wait until it is calm.
+    fn publish_soon(&mut self, now: Instant) {
+        self.publish_at = earlier(self.publish_at, now + self.config.publish_after);
     }
 
     pub(super) fn publish(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        self.publish_at = None;
+        let late = self.publish_at.take().map_or(Duration::ZERO, |at| now.since(at));
+        self.calm_until = now + (late * CALM).min(self.config.calm);
         let (primary, in_doubt) = self.standing(now);
         let view = self.view.updated(self.seen(), self.settled, primary);
         self.view = Arc::new(view.doubting(in_doubt));
@@ -111,7 +122,7 @@ impl<K: Keys> State<K> {
         let is_due = self.settled && self.primary.deadline().is_some_and(|at| at <= now);
         if is_due && self.primary.attempt(now, self.standing(now).0).is_some() {
             self.electors_write_at.get_or_insert(now);
-            self.publish_at.get_or_insert(now + self.config.publish_after);
+            self.publish_soon(now);
         }
         if self.settling.is_none()
             && let Some(electors) = self.primary.agreed(&self.own.peer())
@@ -126,7 +137,7 @@ impl<K: Keys> State<K> {
         }
         let published = (self.view.primary(), self.view.in_doubt(), self.view.settled());
         if (is_primary, in_doubt, self.settled) != published {
-            self.publish_at.get_or_insert(now + self.config.publish_after);
+            self.publish_soon(now);
         }
     }
 

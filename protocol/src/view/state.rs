@@ -84,6 +84,8 @@ pub struct State<K> {
     pub(super) fit_at: Instant,
     /// This process stood still for long: who has not answered since does not count as being in its component.
     pub(super) away_until: Option<Instant>,
+    /// Until then no view is published for what members do.
+    pub(super) calm_until: Instant,
     pub(super) verdict_at: Option<Instant>,
     /// Electors of whom there is neither record nor goodbye, as after a loss of power, and since when.
     pub(super) unknown: BTreeMap<PeerKey, Instant>,
@@ -170,6 +172,7 @@ impl<K: Keys> State<K> {
             up: BTreeSet::new(),
             fit_at: now,
             away_until: None,
+            calm_until: now,
             verdict_at: Some(lapses),
             unknown: BTreeMap::new(),
             revive_at: now,

@@ -230,6 +230,40 @@ fn a_loop_that_hung_blames_nobody() {
     assert_eq!(bench.status(1), Some(Status::Alive));
 }
 
+/// Fifty peers on two processors had so much to do with each other's views that they answered late, held each other for dead, and so made views.
+#[test]
+fn who_is_late_blames_nobody_and_publishes_what_others_do_the_more_seldom() {
+    let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+    bench.meet(1..=3);
+    bench.run(s(30));
+    bench.answering.clear();
+    for _ in 0..60 {
+        let (at, _) = bench.state.deadline().expect("probes");
+        bench.now = at.max(bench.now) + Duration::from_millis(500);
+        bench.tell(Input::Tick);
+    }
+    assert!((1..=3).all(|n| bench.status(n) != Some(Status::Down)), "{:?}", bench.now.since(START));
+
+    let mut newcomers = 4..;
+    let mut waits = |late| {
+        let mut bench = Bench::start(0, true, BTreeMap::new(), START);
+        bench.run(s(5));
+        bench.meet(newcomers.next());
+        let (at, _) = bench.state.deadline().expect("to publish");
+        bench.now = at + late;
+        bench.tell(Input::Tick);
+        bench.meet(newcomers.next());
+        bench.out.clear();
+        let begun = bench.now;
+        while !bench.out.iter().any(|effect| matches!(effect, Effect::Changed)) {
+            bench.run(Duration::from_millis(10));
+        }
+        bench.now.since(begun)
+    };
+    let ms = Duration::from_millis;
+    assert_eq!([0, 100, 3_000].map(|late| waits(ms(late))), [config().publish_after, ms(800), config().calm]);
+}
+
 #[test]
 fn the_time_of_a_sleep_makes_nobody_gone() {
     let mut bench = Bench::start(0, true, BTreeMap::new(), START);

@@ -32,9 +32,9 @@ pub struct Seen {
 pub struct View {
     members: BTreeMap<PeerKey, Seen>,
     /// Of all members that do not leave, those that are down included: who should keep copies.
-    all: Placement,
+    all: Arc<Placement>,
     /// Of those of them that are not down, if any is.
-    live: Option<Placement>,
+    live: Option<Arc<Placement>>,
     settled: bool,
     primary: bool,
     in_doubt: bool,
@@ -53,18 +53,19 @@ impl View {
     }
 
     fn build(members: BTreeMap<PeerKey, Seen>, settled: bool, primary: bool, before: Option<&View>) -> View {
-        let placement = |before: Option<&Placement>, down: bool| {
+        let placement = |before: Option<&Arc<Placement>>, down: bool| {
             let counted = members.values().filter(|seen| down || seen.status != Status::Down);
             let counted = counted.filter(|seen| !seen.record.leaving);
             let counted = counted.map(|seen| Member::from(&*seen.record));
             match before {
-                Some(before) => before.updated(counted),
-                None => Placement::of(counted),
+                Some(before) => before.updated_or_same(counted),
+                None => Arc::new(Placement::of(counted)),
             }
         };
         let any_down = members.values().any(|seen| seen.status == Status::Down);
         let all = placement(before.map(|view| &view.all), true);
-        let live = any_down.then(|| placement(before.map(View::live), false));
+        let live =
+            any_down.then(|| placement(before.map(|view| view.live.as_ref().unwrap_or(&view.all)), false));
         View { all, live, members, settled, primary, in_doubt: false }
     }
 
@@ -126,6 +127,16 @@ impl View {
         first.or_else(|| self.live().owners(slot, 1).first())
     }
 
+    /// Whether who should hold and keep what, and who may, follows from this view as from another: they differ at most in what members say
+    /// of themselves that does not matter to placement.
+    pub fn plans_as(&self, other: &View) -> bool {
+        let how = |view: &View| (view.settled, view.primary, view.in_doubt);
+        let statuses = |(peer, seen): (&PeerKey, &Seen)| (*peer, seen.record.generation, seen.status);
+        how(self) == how(other)
+            && self.all.digest() == other.all.digest()
+            && self.members.iter().map(statuses).eq(other.members.iter().map(statuses))
+    }
+
     /// The placement of all members.
     pub fn placement(&self) -> &Placement {
         &self.all
@@ -140,6 +151,7 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::member::{Address, Transport};
     use crate::peer::{Keys, testing::Keyring};
     use crate::time::Instant;
 
@@ -171,6 +183,40 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_members_say_besides_changes_no_plan_and_all_else_does() {
+        let before = view(&[Status::Alive; 3]);
+        let at_home = Address::Direct { ip: [10, 0, 0, 1].into(), port: 1, transport: Transport::Tcp };
+        let seen = || before.members().map(|(peer, seen)| (*peer, seen.clone()));
+        let plans_as =
+            |members: Vec<(PeerKey, Seen)>| before.updated(members.into_iter().collect(), true, true);
+        let with = |change: &dyn Fn(&mut MemberRecord)| {
+            let mut members: Vec<_> = seen().collect();
+            let mut record = (*members[1].1.record).clone();
+            change(&mut record);
+            members[1].1.record = Arc::new(record);
+            plans_as(members)
+        };
+        let same = with(&|record| (record.sequence, record.addresses) = (9, vec![at_home]));
+        assert!(same.plans_as(&before) && Arc::ptr_eq(&same.all, &before.all));
+        assert!(!with(&|record| record.leaving = true).plans_as(&before));
+        assert!(!with(&|record| record.generation += 1).plans_as(&before));
+        assert!(!with(&|record| record.tokens += 1).plans_as(&before));
+        assert!(!with(&|record| record.dialable = !record.dialable).plans_as(&before));
+        assert!(!plans_as(seen().skip(1).collect()).plans_as(&before));
+        for status in [Status::Suspect, Status::Down] {
+            let one = |(n, (peer, seen)): (usize, (PeerKey, Seen))| match n {
+                2 => (peer, Seen { status, ..seen }),
+                _ => (peer, seen),
+            };
+            assert!(!plans_as(seen().enumerate().map(one).collect()).plans_as(&before));
+        }
+        for (settled, primary) in [(false, true), (true, false)] {
+            assert!(!before.updated(seen().collect(), settled, primary).plans_as(&before));
+        }
+        assert!(!before.updated(seen().collect(), true, true).doubting(true).plans_as(&before));
     }
 
     #[test]
