@@ -230,7 +230,7 @@ fn a_loop_that_hung_blames_nobody() {
     assert_eq!(bench.status(1), Some(Status::Alive));
 }
 
-/// Fifty peers on two processors had so much to do with each other's views that they answered late, held each other for dead, and so made views.
+/// Forty peers on two processors had so much to do with each other's views that they answered late, held each other for dead, and so made views.
 #[test]
 fn who_is_late_blames_nobody_and_publishes_what_others_do_the_more_seldom() {
     let mut bench = Bench::start(0, true, BTreeMap::new(), START);

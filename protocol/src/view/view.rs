@@ -190,14 +190,13 @@ mod tests {
         let before = view(&[Status::Alive; 3]);
         let at_home = Address::Direct { ip: [10, 0, 0, 1].into(), port: 1, transport: Transport::Tcp };
         let seen = || before.members().map(|(peer, seen)| (*peer, seen.clone()));
-        let plans_as =
-            |members: Vec<(PeerKey, Seen)>| before.updated(members.into_iter().collect(), true, true);
+        let of = |members: Vec<(PeerKey, Seen)>| before.updated(members.into_iter().collect(), true, true);
         let with = |change: &dyn Fn(&mut MemberRecord)| {
             let mut members: Vec<_> = seen().collect();
             let mut record = (*members[1].1.record).clone();
             change(&mut record);
             members[1].1.record = Arc::new(record);
-            plans_as(members)
+            of(members)
         };
         let same = with(&|record| (record.sequence, record.addresses) = (9, vec![at_home]));
         assert!(same.plans_as(&before) && Arc::ptr_eq(&same.all, &before.all));
@@ -205,13 +204,13 @@ mod tests {
         assert!(!with(&|record| record.generation += 1).plans_as(&before));
         assert!(!with(&|record| record.tokens += 1).plans_as(&before));
         assert!(!with(&|record| record.dialable = !record.dialable).plans_as(&before));
-        assert!(!plans_as(seen().skip(1).collect()).plans_as(&before));
+        assert!(!of(seen().skip(1).collect()).plans_as(&before));
         for status in [Status::Suspect, Status::Down] {
             let one = |(n, (peer, seen)): (usize, (PeerKey, Seen))| match n {
                 2 => (peer, Seen { status, ..seen }),
                 _ => (peer, seen),
             };
-            assert!(!plans_as(seen().enumerate().map(one).collect()).plans_as(&before));
+            assert!(!of(seen().enumerate().map(one).collect()).plans_as(&before));
         }
         for (settled, primary) in [(false, true), (true, false)] {
             assert!(!before.updated(seen().collect(), settled, primary).plans_as(&before));
