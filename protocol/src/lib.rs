@@ -9,7 +9,7 @@
 //! there. [`contract_net`] is how peers negotiate who takes what from whom when load is uneven. [`plan`] says who answers for what when something is searched for. [`exclusion`] is what part of the web must be left
 //! alone, and who says so, [`registry`] the crawls there are and how far they came; what is said of both reaches all by [`epidemic`].
 //! [`lesson`] is what paths led to the topic of crawls, [`outlook`] how near to it what is to be fetched is. [`cash`] is what
-//! pages pass on of their importance. [`pack`] gives memory back of slots that went to others.
+//! pages pass on of their importance. [`names`] keeps names of peers once, [`pack`] gives memory back of slots that went to others.
 //! Nothing here touches a clock, a socket, a disk or ambient randomness.
 
 pub mod cash;
@@ -23,6 +23,7 @@ pub mod lesson;
 pub mod links;
 pub mod map;
 pub mod member;
+pub mod names;
 pub mod outlook;
 pub mod pack;
 pub mod peer;

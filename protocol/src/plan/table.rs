@@ -3,6 +3,7 @@
 use super::slots::SlotSet;
 use crate::claim::{Claim, Token};
 use crate::key::{SLOTS, Slot};
+use crate::names::{Name, Names};
 use crate::peer::PeerKey;
 use crate::placement::{MAX_OWNERS, Owners};
 use serde::{Deserialize, Serialize};
@@ -96,6 +97,7 @@ pub struct Table {
     /// What those said of slots who are not known to keep them, the last of each: they may come to be known to, or were taken for gone, and
     /// do not say it again soon. Of a slot at most [`MAX_OWNERS`]; for one more the oldest is forgotten.
     aside: Aside,
+    names: Names,
     /// The sum of all rows' hashes.
     sum: u128,
 }
@@ -103,48 +105,90 @@ pub struct Table {
 #[derive(Clone, Debug, Default)]
 struct Row {
     /// The first answers.
-    keepers: Vec<Keeper>,
-    /// Of the copy that has seen most.
-    newest: Option<Manifest>,
+    keepers: Box<[Keeper]>,
     /// Of what decides who answers; 0 for a row without keepers.
     hash: u128,
 }
 
+/// There are three for each slot: what is of 32 bytes in a manifest is kept once.
 #[derive(Clone, Debug)]
 struct Keeper {
-    peer: PeerKey,
-    manifest: Option<Manifest>,
+    peer: Name,
+    said: Option<Said>,
+}
+
+const _: () = assert!(size_of::<Keeper>() <= 40);
+
+/// A [`Manifest`].
+#[derive(Clone, Debug)]
+struct Said {
+    counter: u64,
+    minter: Name,
+    seq: u64,
+    documents: u32,
+    whole: bool,
+}
+
+impl Said {
+    fn of(manifest: Manifest, names: &mut Names) -> Said {
+        let Manifest { token: Token { counter, minter }, seq, documents, whole } = manifest;
+        Said { counter, minter: names.of(&minter), seq, documents, whole }
+    }
+
+    fn manifest(&self) -> Manifest {
+        let Said { counter, seq, documents, whole, .. } = *self;
+        Manifest { token: Token { counter, minter: *self.minter }, seq, documents, whole }
+    }
+}
+
+impl Keeper {
+    fn is(&self, peer: &PeerKey) -> bool {
+        *self.peer == *peer
+    }
+
+    fn manifest(&self) -> Option<Manifest> {
+        self.said.as_ref().map(Said::manifest)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.said.as_ref().is_some_and(|said| said.whole)
+    }
 }
 
 impl Table {
     /// A table that knows nothing.
     pub fn new() -> Table {
-        Table { rows: vec![Row::default(); SLOTS as usize], aside: BTreeMap::new(), sum: 0 }
+        let rows = vec![Row::default(); SLOTS as usize];
+        Table { rows, aside: BTreeMap::new(), names: Names::default(), sum: 0 }
     }
 
     /// Who keeps a slot, in the order in which they answer ([`keepers_of`]); more than [`MAX_OWNERS`] are left out. What they said of it
     /// counts, whether or not they were known to keep it then.
     pub fn set_keepers(&mut self, slot: Slot, order: &[PeerKey]) {
         let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { return };
-        // Exactly as many as there are: there are thousands of rows.
-        let before = std::mem::replace(&mut row.keepers, Vec::with_capacity(order.len().min(MAX_OWNERS)));
-        for &peer in order.iter().take(MAX_OWNERS) {
-            if !row.keepers.iter().any(|keeper| keeper.peer == peer) {
-                let manifest = match before.iter().find(|keeper| keeper.peer == peer) {
-                    Some(keeper) => keeper.manifest,
-                    None => take_aside(&mut self.aside, slot, &peer),
-                };
-                row.keepers.push(Keeper { peer, manifest });
-            }
+        // Mostly nothing is new, and there are thousands of rows.
+        if row.keepers.iter().map(|keeper| &*keeper.peer).eq(order) {
+            return;
         }
-        for Keeper { peer, manifest } in before {
-            let gone = manifest.filter(|_| !row.keepers.iter().any(|keeper| keeper.peer == peer));
+        let before = std::mem::take(&mut row.keepers);
+        let mut keepers: Vec<Keeper> = Vec::with_capacity(order.len().min(MAX_OWNERS));
+        for peer in order.iter().take(MAX_OWNERS) {
+            if keepers.iter().any(|keeper| keeper.is(peer)) {
+                continue;
+            }
+            keepers.push(before.iter().find(|keeper| keeper.is(peer)).cloned().unwrap_or_else(|| {
+                let known = take_aside(&mut self.aside, slot, peer);
+                let said = known.map(|manifest| Said::of(manifest, &mut self.names));
+                Keeper { peer: self.names.of(peer), said }
+            }));
+        }
+        row.keepers = keepers.into();
+        for gone in before.iter().filter(|gone| !row.keepers.iter().any(|keeper| keeper.is(&gone.peer))) {
             // That a copy is whole and empty is assumed of who is silent.
-            if let Some(manifest) = gone.filter(|gone| gone.documents > 0 || !gone.whole) {
-                set_aside(&mut self.aside, slot, peer, manifest);
+            if let Some(manifest) = gone.manifest().filter(|said| said.documents > 0 || !said.whole) {
+                set_aside(&mut self.aside, slot, *gone.peer, manifest);
             }
         }
-        row.newest = row.keepers.iter().filter_map(|keeper| keeper.manifest).max_by_key(Manifest::age);
         self.sum = self.sum.wrapping_add(row.rehash(slot));
     }
 
@@ -153,17 +197,15 @@ impl Table {
     pub fn learn(&mut self, peer: PeerKey, manifests: impl IntoIterator<Item = (Slot, Manifest)>) {
         for (slot, manifest) in manifests {
             let Some(row) = self.rows.get_mut(usize::from(slot.number())) else { continue };
-            let Some(keeper) = row.keepers.iter_mut().find(|keeper| keeper.peer == peer) else {
+            let Some(keeper) = row.keepers.iter_mut().find(|keeper| keeper.is(&peer)) else {
                 let known = take_aside(&mut self.aside, slot, &peer);
                 let last = known.filter(|known| !manifest.follows(known)).unwrap_or(manifest);
                 set_aside(&mut self.aside, slot, peer, last);
                 continue;
             };
-            if keeper.manifest.is_none_or(|known| manifest.follows(&known)) {
-                let was_whole = keeper.manifest.is_some_and(|known| known.whole);
-                keeper.manifest = Some(manifest);
-                row.newest =
-                    row.keepers.iter().filter_map(|keeper| keeper.manifest).max_by_key(Manifest::age);
+            if keeper.manifest().is_none_or(|known| manifest.follows(&known)) {
+                let was_whole = keeper.is_whole();
+                keeper.said = Some(Said::of(manifest, &mut self.names));
                 if was_whole != manifest.whole {
                     self.sum = self.sum.wrapping_add(row.rehash(slot));
                 }
@@ -213,20 +255,17 @@ impl Table {
 
     /// Keepers of a slot whose copies are whole, in the order in which they answer.
     pub(super) fn candidates(&self, slot: Slot) -> impl Iterator<Item = PeerKey> + '_ {
-        self.keepers(slot)
-            .iter()
-            .filter(|keeper| keeper.manifest.is_some_and(|m| m.whole))
-            .map(|keeper| keeper.peer)
+        self.keepers(slot).iter().filter(|keeper| keeper.is_whole()).map(|keeper| *keeper.peer)
     }
 
     /// What a peer said of its copy of a slot.
     pub fn manifest(&self, slot: Slot, peer: &PeerKey) -> Option<Manifest> {
-        self.keepers(slot).iter().find(|keeper| keeper.peer == *peer)?.manifest
+        self.keepers(slot).iter().find(|keeper| keeper.is(peer))?.manifest()
     }
 
     /// The copy of a slot that has seen most, as far as is known; whole or not.
     pub fn newest(&self, slot: Slot) -> Option<Manifest> {
-        self.rows.get(usize::from(slot.number()))?.newest
+        self.keepers(slot).iter().filter_map(Keeper::manifest).max_by_key(Manifest::age)
     }
 
     /// Names what decides who answers for what: tables with one digest partition the slots alike. Tells views apart that are honestly different;
@@ -247,7 +286,7 @@ impl Row {
         let mut hasher = blake3::Hasher::new_derive_key(DIGEST_CONTEXT);
         hasher.update(&slot.number().to_le_bytes());
         for keeper in &self.keepers {
-            hasher.update(&keeper.peer.0).update(&[u8::from(keeper.manifest.is_some_and(|m| m.whole))]);
+            hasher.update(&keeper.peer.0).update(&[u8::from(keeper.is_whole())]);
         }
         let mut bytes = [0; 16];
         hasher.finalize_xof().fill(&mut bytes);

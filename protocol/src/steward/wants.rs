@@ -6,6 +6,7 @@ use super::message::{Ask, Grant, Moved, Release};
 use super::outgoing::Outgoing;
 use crate::claim::Token;
 use crate::key::Slot;
+use crate::names::{Name, Names};
 use crate::peer::PeerKey;
 use crate::time::Instant;
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +29,22 @@ pub(super) struct Wants {
     /// The same by slot.
     by_slot: BTreeSet<(Slot, AddressKey)>,
     timers: BTreeSet<(Instant, AddressKey)>,
-    routes: BTreeMap<Slot, (PeerKey, Token)>,
+    routes: BTreeMap<Slot, Route>,
+    names: Names,
+}
+
+/// Who is the steward of a slot's addresses, by which token. There are thousands.
+#[derive(Debug)]
+struct Route {
+    holder: Name,
+    counter: u64,
+    minter: Name,
+}
+
+impl Route {
+    fn get(&self) -> (PeerKey, Token) {
+        (*self.holder, Token { counter: self.counter, minter: *self.minter })
+    }
 }
 
 #[derive(Debug)]
@@ -62,8 +78,16 @@ impl Wants {
     pub(super) fn new(config: Config, mut rng: ChaCha8Rng) -> Wants {
         // A number that no wish of an earlier process had.
         let next_id = rng.next_u64() >> 1;
-        let (wants, by_slot) = (BTreeMap::new(), BTreeSet::new());
-        Wants { config, rng, next_id, wants, by_slot, timers: BTreeSet::new(), routes: BTreeMap::new() }
+        Wants {
+            config,
+            rng,
+            next_id,
+            wants: BTreeMap::new(),
+            by_slot: BTreeSet::new(),
+            timers: BTreeSet::new(),
+            routes: BTreeMap::new(),
+            names: Names::default(),
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -71,7 +95,11 @@ impl Wants {
     }
 
     pub(super) fn route(&self, slot: Slot) -> Option<(PeerKey, Token)> {
-        self.routes.get(&slot).copied()
+        self.routes.get(&slot).map(Route::get)
+    }
+
+    fn to(&mut self, (holder, Token { counter, minter }): (PeerKey, Token)) -> Route {
+        Route { holder: self.names.of(&holder), counter, minter: self.names.of(&minter) }
     }
 
     /// The window that is had at an address.
@@ -118,7 +146,7 @@ impl Wants {
 
     /// Says a wish to who is the steward, if that is known.
     fn ask(&mut self, now: Instant, address: AddressKey, send: &mut Outgoing) {
-        let route = self.routes.get(&address.slot()).copied();
+        let route = self.route(address.slot());
         let Some(want) = self.wants.get_mut(&address) else { return };
         let Some((to, _)) = route else { return self.set_timer(address, None) };
         self.next_id += 1;
@@ -158,11 +186,11 @@ impl Wants {
 
     /// Another peer is asked from now on. Windows that are had stay what they are.
     pub(super) fn set_route(&mut self, now: Instant, slot: Slot, route: Option<(PeerKey, Token)>) {
-        let before = match route {
+        let before = match route.map(|route| self.to(route)) {
             Some(route) => self.routes.insert(slot, route),
             None => self.routes.remove(&slot),
         };
-        if before.map(|(peer, _)| peer) != route.map(|(peer, _)| peer) {
+        if before.map(|before| *before.holder) != route.map(|(peer, _)| peer) {
             for address in self.of_slot(slot) {
                 self.restart(address, now, |_| true);
             }
@@ -172,11 +200,10 @@ impl Wants {
     /// Somebody is not the steward.
     pub(super) fn moved(&mut self, now: Instant, by: PeerKey, moved: Vec<Moved>, send: &mut Outgoing) {
         for Moved { slot, holder } in moved {
-            let known = self.routes.get(&slot).copied();
-            if let Some((peer, token)) = holder
-                && known.is_none_or(|(_, known)| known < token)
-            {
-                self.routes.insert(slot, (peer, token));
+            let known = self.route(slot);
+            if let Some(later) = holder.filter(|(_, token)| known.is_none_or(|(_, known)| known < *token)) {
+                let route = self.to(later);
+                self.routes.insert(slot, route);
             }
             for address in self.of_slot(slot) {
                 let pause = self.pause(address);
@@ -203,7 +230,7 @@ impl Wants {
     /// What waits for a peer's answer is asked when it is there again.
     pub(super) fn peer_up(&mut self, now: Instant, peer: PeerKey) {
         let slots: Vec<Slot> =
-            self.routes.iter().filter(|(_, (to, _))| *to == peer).map(|(slot, _)| *slot).collect();
+            self.routes.iter().filter(|(_, route)| *route.holder == peer).map(|(slot, _)| *slot).collect();
         let addresses: Vec<AddressKey> = slots.into_iter().flat_map(|slot| self.of_slot(slot)).collect();
         for address in addresses {
             let Some(want) = self.wants.get_mut(&address) else { continue };
