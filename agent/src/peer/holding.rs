@@ -161,6 +161,7 @@ impl<K: Keys + Clone> Peer<K> {
         }
         self.outbox.push(Effect::CloseSlot(slot));
         self.tell_links(links::Input::Lost(slot));
+        self.tell_stewards(steward::Input::Lost(slot));
         self.contracts_lost(slot, to);
         self.part(slot);
         self.reroute(slot);

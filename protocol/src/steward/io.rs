@@ -95,6 +95,8 @@ pub enum Input {
     Drain(Slot, Token),
     /// It is not handed over after all.
     Resume(Slot),
+    /// This peer does not hold it any more, and will not by a token that it held it by.
+    Lost(Slot),
     /// There is something to fetch at an address. Said again when what is wanted changes.
     Want {
         /// Where.

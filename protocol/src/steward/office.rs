@@ -81,7 +81,7 @@ impl Office {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         let turn = self.timers.first().map(|(at, _)| *at);
-        // Slots that were given up stay there, so that there may be thousands: they are gone through in quarantine only.
+        // There may be thousands: they are gone through in quarantine only.
         let waits = !self.is_over && self.draining.values().any(|(_, answered)| !answered);
         turn.into_iter().chain(waits.then_some(self.quarantine)).min()
     }
@@ -118,6 +118,12 @@ impl Office {
     pub(super) fn resume(&mut self, now: Instant, slot: Slot, send: &mut Outgoing) {
         self.draining.remove(&slot);
         self.look_at(now, slot, send);
+    }
+
+    /// Nothing is granted there any more; windows that are open are had until they end.
+    pub(super) fn lost(&mut self, slot: Slot) {
+        self.leases.remove(&slot);
+        self.draining.remove(&slot);
     }
 
     /// Somebody else holds a slot: who waits is told so.

@@ -77,6 +77,7 @@ impl State {
             Input::Lease { slot, token, until } => office.lease(now, slot, token, until, &mut send),
             Input::Drain(slot, token) => office.drain(now, slot, token, &mut send),
             Input::Resume(slot) => office.resume(now, slot, &mut send),
+            Input::Lost(slot) => office.lost(slot),
             Input::Want { .. } if exempt => {}
             Input::Want { address, delay, wanted } => {
                 wants.want(now, AddressKey::of(address), delay, wanted, &mut send);

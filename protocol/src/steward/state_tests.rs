@@ -213,6 +213,21 @@ fn a_slot_that_is_handed_over_is_drained_and_stays_so() {
 }
 
 #[test]
+fn a_slot_that_another_holds_gets_no_window_though_the_lease_was_not_over() {
+    let (mut steward, _) = two();
+    steward.want();
+    let left = steward.open();
+    steward.tell(Input::Lost(slot()));
+    assert!(left.is_some() && steward.open() == left, "what is had is had until it ends");
+    steward.pass(10 * S);
+    assert_eq!(steward.open(), None);
+    steward.lease(3);
+    steward.pass(2 * S);
+    steward.lease(3);
+    assert!(steward.open().is_some());
+}
+
+#[test]
 fn who_looks_at_an_address_for_another_reason_sees_that_its_slot_is_drained() {
     let (mut steward, _) = two();
     steward.want();
