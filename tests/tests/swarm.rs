@@ -3,88 +3,20 @@
 
 use anthill_tests::local::LocalWeb;
 use anthill_tests::peer::Peer;
+use anthill_tests::swarm::{
+    HOST_DELAY, alive, all_see_each_other, alone, arguments_of, fetched, number, start, until, until_or_tell,
+    within,
+};
 use anthill_web::WebSettings;
 use anthill_web::truth::Difference;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Longest wait for what a swarm does in a minute on a machine that does nothing else.
-const PATIENCE: Duration = Duration::from_secs(240);
 /// Longest wait for what peers tell each other within seconds: less than the two minutes after which they look at everything anyway.
 const SOON: Duration = Duration::from_secs(60);
-/// Between two looks.
-const LOOK: Duration = Duration::from_millis(500);
-const HOST_DELAY: Duration = Duration::from_millis(100);
-
-/// One swarm at a time: several are so busy that what takes seconds takes longer than it may.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn until(what: &str, holds: impl FnMut() -> bool) {
-    until_or_tell(what, holds, String::new);
-}
-
-/// The same; what is told is shown where it does not hold in time.
-fn until_or_tell(what: &str, holds: impl FnMut() -> bool, tell: impl FnOnce() -> String) {
-    within(PATIENCE, what, holds, tell);
-}
-
-fn within(most: Duration, what: &str, mut holds: impl FnMut() -> bool, tell: impl FnOnce() -> String) {
-    let begun = Instant::now();
-    while !holds() {
-        if begun.elapsed() > most {
-            panic!("{what}: not after {most:?}: {}", tell());
-        }
-        std::thread::sleep(LOOK);
-    }
-    eprintln!("{what}: {:.1} s", begun.elapsed().as_secs_f64());
-}
 
 fn hits(peer: &Peer, query: &str) -> serde_json::Value {
     peer.get(&format!("/api/v1/search?q={query}&n=10")).unwrap()
-}
-
-/// Seeds of a web, and arguments that all its peers have.
-fn arguments_of(local: &LocalWeb) -> (Vec<String>, Vec<String>) {
-    let arguments = local.arguments();
-    let of = |name: &'static str| arguments.windows(2).filter(move |w| w[0] == name);
-    let seeds = of("--seed").map(|w| w[1].clone()).collect();
-    let mut common: Vec<String> = of("--resolve").flatten().cloned().collect();
-    let more = ["--host-delay", "100ms", "--ip-delay", "0s", "--listen", "/ip4/127.0.0.1/tcp/0"];
-    common.extend(more.map(str::to_owned));
-    (seeds, common)
-}
-
-/// One more of a swarm: the first founds it, the others know that one.
-fn start(folder: &std::path::Path, peers: &[Peer], common: &[String], more: &[&str]) -> Peer {
-    let mut arguments: Vec<&str> = common.iter().map(String::as_str).chain(more.iter().copied()).collect();
-    let at = peers.first().map(|peer| std::fs::read_to_string(peer.data().join("peer.addr")).unwrap());
-    at.iter().for_each(|at| arguments.extend(["--bootstrap", at.trim()]));
-    Peer::start(folder, &arguments).unwrap()
-}
-
-/// A number of a peer's status; none from one that is too busy to answer, as on a machine that does much else.
-fn number(peer: &Peer, part: &str, name: &str) -> Option<u64> {
-    peer.get("/api/v1/status").ok()?[part][name].as_u64()
-}
-
-/// How many others a peer sees.
-fn alive(peer: &Peer) -> Option<u64> {
-    number(peer, "peers", "alive")
-}
-
-fn all_see_each_other(peers: &[Peer]) {
-    for peer in peers {
-        until("all see each other", || alive(peer) == Some(peers.len() as u64 - 1));
-    }
-}
-
-/// Pages fetched, each counted by who holds its slot.
-fn fetched(peers: &[Peer]) -> Option<u64> {
-    peers.iter().map(|peer| number(peer, "urls", "fetched")).sum()
 }
 
 /// What each says of itself, and of a search.
@@ -148,7 +80,7 @@ fn where_each_page_is_kept_once_who_comes_and_who_leaves_take_pages_along() {
     common.extend(["--config".to_owned(), settings.display().to_string()]);
     let mut peers: Vec<Peer> = Vec::new();
     for n in 0..2 {
-        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, &[]));
+        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, &[]).unwrap());
     }
     all_see_each_other(&peers);
     let mut crawl = vec!["crawl", "--wait"];
@@ -160,7 +92,7 @@ fn where_each_page_is_kept_once_who_comes_and_who_leaves_take_pages_along() {
         matching.is_some() && matching == before
     });
     let all = fetched(&peers).unwrap();
-    peers.push(start(&dir.path().join("2"), &peers, &common, &[]));
+    peers.push(start(&dir.path().join("2"), &peers, &common, &[]).unwrap());
     all_see_each_other(&peers);
     until("who came has its share", || has_some(&peers[2]));
     until_all_are_counted("all pages are counted, once", &peers, all);
@@ -184,7 +116,7 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let mut peers: Vec<Peer> = Vec::new();
     for n in 0..3 {
         let name: &[&str] = if n == 2 { &["--name", "the second"] } else { &[] };
-        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, name));
+        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, name).unwrap());
     }
     all_see_each_other(&peers);
 
@@ -237,7 +169,7 @@ fn three_peers_crawl_a_web_once_and_each_answers_for_all() {
     let data = left.data().to_owned();
     assert!(left.stop().unwrap().success());
     until_all_are_counted("what it held is counted by others", &peers, all);
-    peers.push(start(&data, &peers, &common, &[]));
+    peers.push(start(&data, &peers, &common, &[]).unwrap());
     until("who comes back has its share again", || has_some(&peers[2]));
     until_all_are_counted("and nothing is counted twice", &peers, all);
     for peer in peers {
@@ -253,7 +185,7 @@ fn a_swarm_that_lost_its_founder_too_soon_says_so_and_goes_on_when_its_operator_
     let (_, common) = arguments_of(&local);
     let mut peers: Vec<Peer> = Vec::new();
     for n in 0..3 {
-        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, &[]));
+        peers.push(start(&dir.path().join(n.to_string()), &peers, &common, &[]).unwrap());
     }
     all_see_each_other(&peers);
     let said = peers[0].command_output(&["refound", "--yes"]).unwrap();
