@@ -85,6 +85,11 @@ impl<K: Keys> Land<K> {
         self.open.keys().copied()
     }
 
+    /// Is the same as long as the same slots are served since the same time.
+    pub fn turns(&self) -> (u64, usize) {
+        (self.openings, self.open.len())
+    }
+
     /// Claims, windows or what is served may have changed.
     pub fn change(&mut self) {
         self.changed = true;

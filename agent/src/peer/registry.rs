@@ -16,6 +16,7 @@ use anthill_protocol::registry::{
     Counts, CrawlKey, Input, Item, Name, Quiet, Report, Scope, Spec, State, Why, book::Told,
 };
 use anthill_protocol::view::Incarnation;
+use std::cell::{Cell, LazyCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(super) struct Census<K> {
     waiting: BTreeMap<u64, Waiting>,
     /// The sum of all slots by the tokens that this peer knows, if it knows one of each, and the revision of claims that it is of.
     known: Option<(u64, Option<u64>)>,
+    /// The sum of the slots that this peer serves, and which they were: see [`super::land::Land::turns`]. Not known after one was held by another token.
+    pub served: Cell<Option<((u64, usize), u64)>>,
 }
 
 struct Waiting {
@@ -56,6 +59,7 @@ impl<K: Keys + Clone> Census<K> {
             beginning: BTreeMap::new(),
             waiting: BTreeMap::new(),
             known: None,
+            served: Cell::new(None),
         }
     }
 
@@ -280,8 +284,8 @@ impl<K: Keys + Clone> Peer<K> {
         if !self.view.may_speak() {
             return;
         }
-        // A hash for each slot: for crawls that are quiet only.
-        let sum = std::cell::LazyCell::new(|| self.served_sum());
+        // For crawls that are quiet only.
+        let sum = LazyCell::new(|| self.served_sum());
         let mut reports = Vec::new();
         let (mut late, mut allowed) = (Vec::new(), Vec::new());
         for view in self.crawl.crawls() {
@@ -312,14 +316,17 @@ impl<K: Keys + Clone> Peer<K> {
         allowed.into_iter().for_each(|(id, pages)| self.tell_crawl(crawl::Input::Allow(id, pages)));
     }
 
-    /// The sum of the slots that this peer serves.
+    /// The sum of the slots that this peer serves. A hash for each: made when they are others than last time.
     fn served_sum(&self) -> u64 {
+        let land = self.crawl.rights_ref();
         let token = |slot: Slot| Some((slot, self.slots.get(slot)?.held?));
-        self.crawl
-            .rights_ref()
-            .served()
-            .filter_map(token)
-            .fold(0, |sum, (slot, token)| sum.wrapping_add(served(slot, token)))
+        let add = |sum: u64, (slot, token)| sum.wrapping_add(served(slot, token));
+        let sum = || land.served().filter_map(token).fold(0, add);
+        let known = self.census.served.get().filter(|(turns, _)| *turns == land.turns());
+        debug_assert!(known.is_none_or(|(_, known)| known == sum()), "a slot is held by another token");
+        let sum = known.map_or_else(sum, |(_, known)| known);
+        self.census.served.set(Some((land.turns(), sum)));
+        sum
     }
 
     /// The sum of all slots by the tokens that this peer knows, if what it wrote as their holder was merged. A hash for each slot: seldom
