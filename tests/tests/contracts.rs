@@ -116,7 +116,8 @@ fn work_goes_to_who_has_time_comes_back_with_who_leaves_and_is_done_once() {
     for step in ["called", "bid", "won", "agreed", "moved", "done"] {
         assert!(what.contains(step), "{step}: {what:?}");
     }
-    let story = peers[0].command(&["contracts"]).unwrap();
+    let said = peers[0].command_output(&["contracts"]).unwrap();
+    let story = String::from_utf8([said.stdout, said.stderr].concat()).unwrap();
     assert!(story.contains("agrees"), "{story}");
     for peer in peers {
         assert!(peer.stop().unwrap().success());
