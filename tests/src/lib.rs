@@ -1,7 +1,7 @@
 //! Drives everything: real processes on real sockets.
 //!
-//! [`peer`] starts and stops `anthill` processes and talks to their API, [`swarm`] waits for several of them; [`shared`] finds test data that is
-//! kept beside the project, not in it. The local web is the crate `anthill-web`.
+//! [`peer`] starts and stops `anthill` processes and talks to their API, [`swarm`] waits for what several of them come
+//! to; [`shared`] finds test data that is kept beside the project, not in it. The local web is the crate `anthill-web`.
 
 pub mod local;
 pub mod peer;

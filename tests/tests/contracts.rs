@@ -29,8 +29,14 @@ fn happened(peer: &Peer, what: &str) -> usize {
     events(peer).iter().filter(|event| event["what"] == what).count()
 }
 
+/// What `anthill contracts` tells people, which is not on standard output where that is no terminal.
+fn story(peer: &Peer) -> String {
+    let said = peer.command_output(&["contracts"]).unwrap();
+    String::from_utf8_lossy(&said.stderr).into_owned()
+}
+
 fn told(peers: &[Peer]) -> String {
-    peers.iter().map(|peer| format!("{:?}\n{}\n", peer.command(&["contracts"]), peer.log())).collect()
+    peers.iter().map(|peer| format!("{}\n{}\n", story(peer), peer.log())).collect()
 }
 
 fn holder(peer: &Peer, seed: &str) -> Option<String> {
@@ -116,8 +122,7 @@ fn work_goes_to_who_has_time_comes_back_with_who_leaves_and_is_done_once() {
     for step in ["called", "bid", "won", "agreed", "moved", "done"] {
         assert!(what.contains(step), "{step}: {what:?}");
     }
-    let said = peers[0].command_output(&["contracts"]).unwrap();
-    let story = String::from_utf8([said.stdout, said.stderr].concat()).unwrap();
+    let story = story(&peers[0]);
     assert!(story.contains("agrees"), "{story}");
     for peer in peers {
         assert!(peer.stop().unwrap().success());

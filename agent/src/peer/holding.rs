@@ -118,7 +118,6 @@ impl<K: Keys + Clone> Peer<K> {
         let (slot, token) = (claim.slot, claim.token);
         let state = self.slots.of(slot);
         state.held = Some(token);
-        self.census.served.take();
         (state.part, state.durable) = (None, 0);
         // What was to be handed over by the token before is held by another now, and whoever was to have it may be gone.
         if state.drain.is_some() {

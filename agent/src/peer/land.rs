@@ -85,9 +85,9 @@ impl<K: Keys> Land<K> {
         self.open.keys().copied()
     }
 
-    /// Is the same as long as the same slots are served since the same time.
-    pub fn turns(&self) -> (u64, usize) {
-        (self.openings, self.open.len())
+    /// Is the same as long as the same slots are served by the same tokens.
+    pub fn turns(&self) -> (u64, usize, u64) {
+        (self.openings, self.open.len(), self.claims.revision())
     }
 
     /// Claims, windows or what is served may have changed.

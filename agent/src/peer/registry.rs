@@ -37,8 +37,8 @@ pub(super) struct Census<K> {
     waiting: BTreeMap<u64, Waiting>,
     /// The sum of all slots by the tokens that this peer knows, if it knows one of each, and the revision of claims that it is of.
     known: Option<(u64, Option<u64>)>,
-    /// The sum of the slots that this peer serves, and which they were: see [`super::land::Land::turns`]. Not known after one was held by another token.
-    pub served: Cell<Option<((u64, usize), u64)>>,
+    /// The sum of the slots that this peer serves, and when it was made: see [`super::land::Land::turns`].
+    served: Cell<Option<((u64, usize, u64), u64)>>,
 }
 
 struct Waiting {

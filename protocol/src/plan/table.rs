@@ -3,7 +3,7 @@
 use super::slots::SlotSet;
 use crate::claim::{Claim, Token};
 use crate::key::{SLOTS, Slot};
-use crate::names::{Name, Names};
+use crate::names::{Name, NamedToken, Names};
 use crate::peer::PeerKey;
 use crate::placement::{MAX_OWNERS, Owners};
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,7 @@ struct Row {
     hash: u128,
 }
 
-/// There are three for each slot: what is of 32 bytes in a manifest is kept once.
+/// There are three for each slot, so that names are kept once.
 #[derive(Clone, Debug)]
 struct Keeper {
     peer: Name,
@@ -122,8 +122,7 @@ const _: () = assert!(size_of::<Keeper>() <= 40);
 /// A [`Manifest`].
 #[derive(Clone, Debug)]
 struct Said {
-    counter: u64,
-    minter: Name,
+    token: NamedToken,
     seq: u64,
     documents: u32,
     whole: bool,
@@ -131,13 +130,13 @@ struct Said {
 
 impl Said {
     fn of(manifest: Manifest, names: &mut Names) -> Said {
-        let Manifest { token: Token { counter, minter }, seq, documents, whole } = manifest;
-        Said { counter, minter: names.of(&minter), seq, documents, whole }
+        let Manifest { token, seq, documents, whole } = manifest;
+        Said { token: names.of_token(&token), seq, documents, whole }
     }
 
     fn manifest(&self) -> Manifest {
-        let Said { counter, seq, documents, whole, .. } = *self;
-        Manifest { token: Token { counter, minter: *self.minter }, seq, documents, whole }
+        let Said { seq, documents, whole, .. } = *self;
+        Manifest { token: self.token.get(), seq, documents, whole }
     }
 }
 

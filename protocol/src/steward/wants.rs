@@ -6,7 +6,7 @@ use super::message::{Ask, Grant, Moved, Release};
 use super::outgoing::Outgoing;
 use crate::claim::Token;
 use crate::key::Slot;
-use crate::names::{Name, Names};
+use crate::names::{Name, NamedToken, Names};
 use crate::peer::PeerKey;
 use crate::time::Instant;
 use rand_chacha::ChaCha8Rng;
@@ -37,13 +37,12 @@ pub(super) struct Wants {
 #[derive(Debug)]
 struct Route {
     holder: Name,
-    counter: u64,
-    minter: Name,
+    token: NamedToken,
 }
 
 impl Route {
     fn get(&self) -> (PeerKey, Token) {
-        (*self.holder, Token { counter: self.counter, minter: *self.minter })
+        (*self.holder, self.token.get())
     }
 }
 
@@ -98,8 +97,8 @@ impl Wants {
         self.routes.get(&slot).map(Route::get)
     }
 
-    fn to(&mut self, (holder, Token { counter, minter }): (PeerKey, Token)) -> Route {
-        Route { holder: self.names.of(&holder), counter, minter: self.names.of(&minter) }
+    fn named(&mut self, (holder, token): (PeerKey, Token)) -> Route {
+        Route { holder: self.names.of(&holder), token: self.names.of_token(&token) }
     }
 
     /// The window that is had at an address.
@@ -186,7 +185,7 @@ impl Wants {
 
     /// Another peer is asked from now on. Windows that are had stay what they are.
     pub(super) fn set_route(&mut self, now: Instant, slot: Slot, route: Option<(PeerKey, Token)>) {
-        let before = match route.map(|route| self.to(route)) {
+        let before = match route.map(|route| self.named(route)) {
             Some(route) => self.routes.insert(slot, route),
             None => self.routes.remove(&slot),
         };
@@ -202,7 +201,7 @@ impl Wants {
         for Moved { slot, holder } in moved {
             let known = self.route(slot);
             if let Some(later) = holder.filter(|(_, token)| known.is_none_or(|(_, known)| known < *token)) {
-                let route = self.to(later);
+                let route = self.named(later);
                 self.routes.insert(slot, route);
             }
             for address in self.of_slot(slot) {
