@@ -19,6 +19,14 @@ const IDLE_AFTER: Duration = Duration::from_secs(20);
 /// What is left of a lease or a window less than this before its end is not begun with: a request would hardly be sent in it.
 const LEAST: Duration = Duration::from_millis(50);
 
+/// Of what is served and by which tokens, a mark: as long as it is the same, so are they.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turns {
+    openings: u64,
+    open: usize,
+    claims: u64,
+}
+
 /// Claims and windows, and what of them is wanted.
 pub(super) struct Land<K> {
     pub claims: claim::State<K>,
@@ -86,8 +94,8 @@ impl<K: Keys> Land<K> {
     }
 
     /// Is the same as long as the same slots are served by the same tokens.
-    pub fn turns(&self) -> (u64, usize, u64) {
-        (self.openings, self.open.len(), self.claims.revision())
+    pub fn turns(&self) -> Turns {
+        Turns { openings: self.openings, open: self.open.len(), claims: self.claims.revision() }
     }
 
     /// Claims, windows or what is served may have changed.

@@ -1,6 +1,7 @@
 //! Crawls of the swarm: who learns of one joins it, and says how it stands here.
 
 use super::io::{Change, Effect};
+use super::land::Turns;
 use super::unsent::Unsent;
 use super::{Message, Owner, Peer};
 use crate::io::{self as crawl, CrawlSpec, FoundLink};
@@ -38,7 +39,7 @@ pub(super) struct Census<K> {
     /// The sum of all slots by the tokens that this peer knows, if it knows one of each, and the revision of claims that it is of.
     known: Option<(u64, Option<u64>)>,
     /// The sum of the slots that this peer serves, and when it was made: see [`super::land::Land::turns`].
-    served: Cell<Option<((u64, usize, u64), u64)>>,
+    served: Cell<Option<(Turns, u64)>>,
 }
 
 struct Waiting {
