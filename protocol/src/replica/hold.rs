@@ -108,6 +108,7 @@ impl<K: Keys> State<K> {
             return;
         };
         (held.ready, held.base, held.from) = (true, head, None);
+        self.kept.set(None);
         let kept: BTreeSet<PeerKey> = held.claim.set.iter().chain(&held.copies).copied().collect();
         let gone: Vec<PeerKey> = held.followers.keys().copied().filter(|p| !kept.contains(p)).collect();
         for peer in gone {

@@ -113,6 +113,26 @@ pub enum Input {
     Full(bool),
 }
 
+impl Input {
+    /// Whether a copy may become whole by it, or cease to be: the parts that peers have in slots, tokens, and what is on disk.
+    pub(super) fn may_change_whole(&self) -> bool {
+        match self {
+            Input::Holding(..)
+            | Input::Member(_)
+            | Input::Learn(_)
+            | Input::Released(_)
+            | Input::Fence(..) => true,
+            Input::Applied(..) => true,
+            Input::Tick | Input::Received(..) | Input::PeerUp(_) | Input::PeerDown(_) | Input::View(_) => {
+                false
+            }
+            Input::Copy(..) | Input::Wrote(..) | Input::NotApplied(_) | Input::Read(..) | Input::Full(_) => {
+                false
+            }
+        }
+    }
+}
+
 /// What is read from the store. All but changes are of the content as it is. An answer is given when all that it shows is synced: another
 /// peer may be told of it, and must not have what a loss of power undoes here, together with all else that was in the same
 /// commit.

@@ -14,6 +14,7 @@ use crate::time::Instant;
 use crate::view::View;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,6 +80,8 @@ pub struct State<K> {
     pub(super) sessions: usize,
     /// The slot compared last.
     pub(super) compared: Option<Slot>,
+    /// How many copies were whole when they were counted, if none can have become so since, or ceased to be.
+    pub(super) kept: Cell<Option<usize>>,
 }
 
 impl<K: Keys> State<K> {
@@ -120,6 +123,7 @@ impl<K: Keys> State<K> {
             wishes: BTreeMap::new(),
             sessions: 0,
             compared: None,
+            kept: Cell::new(None),
         };
         let first = state.jitter(state.config.compare_every);
         state.at(first, Timer::Compare);
@@ -129,6 +133,9 @@ impl<K: Keys> State<K> {
     /// Something happened.
     pub fn handle(&mut self, now: Instant, input: Input, out: &mut Vec<Effect>) {
         self.now = now;
+        if input.may_change_whole() {
+            self.kept.set(None);
+        }
         match input {
             Input::Tick => self.tick(),
             Input::Received(peer, message) => {
@@ -216,9 +223,14 @@ impl<K: Keys> State<K> {
         crate::pack::repack(&mut self.copies);
     }
 
-    /// How many slots there are whole copies of here. Looks at every slot.
+    /// How many slots there are whole copies of here. Looks at every slot if that may have changed: they are thousands, in memory
+    /// that a peer at rest does not touch otherwise.
     pub fn kept(&self) -> usize {
-        self.copies.values().filter(|copy| copy.is_whole()).count()
+        let count = || self.copies.values().filter(|copy| copy.is_whole()).count();
+        let kept = self.kept.get().unwrap_or_else(count);
+        debug_assert_eq!(kept, count(), "a copy has become whole, or ceased to be, and nobody said so");
+        self.kept.set(Some(kept));
+        kept
     }
 
     /// What is known to be missing, here and at members of slots held here. Looks at every slot.

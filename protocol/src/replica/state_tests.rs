@@ -149,6 +149,8 @@ impl Net {
             let (state, store) = self.peers.get_mut(&to).expect("a peer");
             let mut out = Vec::new();
             state.handle(self.now, input, &mut out);
+            let whole = state.copies.values().filter(|copy| copy.is_whole()).count();
+            assert_eq!(state.kept(), whole, "of how many copies are whole");
             for effect in out {
                 match effect {
                     Effect::Send(other, message) => {

@@ -106,6 +106,7 @@ impl<K: Keys> State<K> {
         let Some(copy) = self.copies.get_mut(&slot) else { return };
         let write = Write { then: vec![Then::Deleted], ..Write::default() };
         (copy.position, copy.held, copy.received, copy.digest) = (None, None, None, None);
+        self.kept.set(None);
         (copy.head, copy.log, copy.writing) = (0, log, Some((ticket, Box::new(write))));
         self.tickets.insert(ticket, slot);
         self.out.push(Effect::Delete { ticket, slot });

@@ -220,6 +220,26 @@ impl Check<Machine> for Honest {
     }
 }
 
+/// How many copies are whole is known though they are not counted each time.
+pub(super) struct Counted;
+
+impl Check<Machine> for Counted {
+    fn name(&self) -> &'static str {
+        "counted"
+    }
+
+    fn after_step(&mut self, view: &View<'_, Machine>) -> Result<(), Broken> {
+        let Some(Machine::Peer(node)) = view.machine(view.actor).and_then(|machine| machine.node) else {
+            return Ok(());
+        };
+        let Some(state) = node.state() else { return Ok(()) };
+        let whole = |slot: &Slot| state.manifest(*slot).is_some_and(|manifest| manifest.whole);
+        let (known, is) = (state.kept(), slots().filter(whole).count());
+        let what = || format!("{} takes {known} copies for whole, and {is} are", view.actor);
+        if known == is { Ok(()) } else { Err(Broken::new(what(), [view.actor])) }
+    }
+}
+
 /// When faults have stopped, all copies of a slot's set are whole and equal, have all that any copy had, and no other is left.
 pub(super) struct AllWhole;
 

@@ -211,7 +211,12 @@ impl Scenario for Replica {
     }
 
     fn checks(&self) -> Vec<Box<dyn Check<Machine>>> {
-        vec![Box::new(checks::AllWhole), Box::new(checks::NothingLost::default()), Box::new(checks::Honest)]
+        vec![
+            Box::new(checks::AllWhole),
+            Box::new(checks::NothingLost::default()),
+            Box::new(checks::Honest),
+            Box::new(checks::Counted),
+        ]
     }
 
     /// A copied disk is another peer under the same name, which membership has to notice. Who leaves hands over first, which is
