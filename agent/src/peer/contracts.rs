@@ -133,7 +133,8 @@ impl<K: Keys + Clone> Peer<K> {
         let able = scores.is_some().then_some(Able { ability: self.contracts.ability, best });
         let lot = |(slot, pages)| Some(Held { score: score(&slot), ..self.lot(slot, pages)? });
         let lots = waiting.into_iter().filter_map(lot).collect();
-        Report { load, able, room, lots, strayed: self.strayed() }
+        let ready = self.claims().ready().collect();
+        Report { load, able, room, lots, strayed: self.strayed(), ready }
     }
 
     /// Whether a slot is placed with this peer, and not held by it.

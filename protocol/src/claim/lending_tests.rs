@@ -14,7 +14,15 @@ fn lent() -> (Swarm, Slot, Vec<PeerKey>, PeerKey) {
     let to = swarm.groups[0].iter().copied().find(|peer| !owners.contains(peer)).expect("a stranger");
     swarm.feed(to, Input::Stay(slot, true));
     swarm.feed(owners[0], Input::Lend(slot, Some(to)));
+    assert_eq!(swarm.peers[&owners[0]].ready().count(), 0, "it has no copy yet");
+    let is_ready = |swarm: &Swarm| swarm.peers[&owners[0]].ready().eq([slot]);
+    swarm.feed(owners[0], Input::Tick);
+    while !is_ready(&swarm) {
+        let (to, input) = swarm.inbox.pop_front().expect("it has a copy before it has the slot");
+        swarm.feed(to, input);
+    }
     swarm.run(Duration::from_secs(5));
+    assert!(!is_ready(&swarm), "it has the slot");
     (swarm, slot, owners, to)
 }
 
@@ -80,6 +88,8 @@ fn what_was_lent_and_is_withdrawn_stays_and_who_is_gone_gets_nothing() {
     let owners = view.owners(slots[3], 3).as_slice().to_vec();
     let strangers = swarm.groups[0].iter().copied().filter(|peer| !owners.contains(peer));
     let strangers: Vec<PeerKey> = strangers.collect();
+    swarm.feed(owners[0], Input::Lend(slots[3], Some(owners[1])));
+    assert_eq!(swarm.peers[&owners[0]].ready().count(), 1, "who keeps a copy needs none");
     swarm.feed(owners[0], Input::Lend(slots[3], Some(strangers[0])));
     swarm.feed(owners[0], Input::Lend(slots[3], None));
     swarm.run(Duration::from_secs(60));

@@ -81,6 +81,16 @@ impl<K: Keys> State<K> {
         self.lent.get(&slot).copied()
     }
 
+    /// What is to go by contracts of what is held here: of which the contractor has a whole copy.
+    pub fn ready(&self) -> impl Iterator<Item = Slot> {
+        let ready = |(slot, to): &(&Slot, &PeerKey)| {
+            self.places.get(slot).is_some_and(|place| {
+                place.whole.contains(to) || place.record.known().is_some_and(|mint| mint.claim.keeps(to))
+            })
+        };
+        self.lent.iter().filter(ready).map(|(slot, _)| *slot)
+    }
+
     /// Copies of slots held here that are lacking: how many members of the recorded sets are less there than there should be of a slot's keepers. Looks at
     /// every slot.
     pub fn lacking(&self) -> u64 {

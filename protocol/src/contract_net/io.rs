@@ -7,7 +7,7 @@ use super::strayed::Astray;
 use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::view::View;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,6 +91,8 @@ pub struct Report {
     pub lots: Vec<Held>,
     /// What is placed with this peer, which keeps it, and held by another: by contracts, or left over from some, or about to come.
     pub strayed: BTreeMap<Slot, Astray>,
+    /// Of what is to go by a contract and is still held here: of which the contractor has a whole copy. It has done its part.
+    pub ready: BTreeSet<Slot>,
 }
 
 /// What this machine is told.

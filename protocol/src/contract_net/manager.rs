@@ -494,8 +494,11 @@ impl Manager {
             deal.withdraw(&mut common.out);
             return deal.run(common);
         }
+        // Sets that do not change, or requests that do not end, are no fault of the contractor's.
+        let has_copies = deal.lots.keys().any(|slot| common.report.ready.contains(slot));
         let why = match deal.stage {
             Stage::Awarded => Why::Late,
+            Stage::Moving if has_copies => Why::Others,
             Stage::Moving => Why::Nothing,
             Stage::Running => Why::Time,
         };
@@ -514,12 +517,14 @@ impl Manager {
         let (id, peer) = name;
         self.expect(&mut deal, peer, common);
         let broken = match why {
-            Why::Late | Why::Nothing | Why::Away => true,
+            Why::Nothing | Why::Away => true,
             Why::Time => deal.is_hardly_begun(),
-            Why::Busy | Why::Full | Why::Others | Why::Released => false,
+            Why::Late | Why::Busy | Why::Full | Why::Others | Why::Released => false,
         };
         if broken {
             common.standing.broke(peer, common.now);
+        } else if why == Why::Late {
+            common.standing.tarried(peer, common.now);
         }
         self.failed += 1;
         common.tell(common.own, id, Event::Failed { with: peer, why });

@@ -65,6 +65,12 @@ impl Standing {
         self.set(peer, score / 4, now);
     }
 
+    /// It did not answer in time: perhaps nobody's fault, once. Nothing had gone.
+    pub fn tarried(&mut self, peer: PeerKey, now: Instant) {
+        let score = self.of(&peer, now);
+        self.set(peer, score / 2, now);
+    }
+
     fn set(&mut self, peer: PeerKey, score: u32, now: Instant) {
         self.peers.insert(peer, Opinion { score, at: now });
         if self.peers.len() > MOST {
@@ -108,6 +114,15 @@ mod tests {
         assert!(standing.trusts(&peer(1), now + HALF_LIFE), "it may show that it is better now");
         standing.broke(peer(1), now + HALF_LIFE);
         assert!(standing.of(&peer(1), now + HALF_LIFE) < 200, "it is remembered");
+    }
+
+    #[test]
+    fn who_is_late_is_tried_once_more() {
+        let (mut standing, now) = (Standing::default(), Instant::from_unix_s(1_000));
+        standing.tarried(peer(1), now);
+        assert!(standing.trusts(&peer(1), now) && standing.of(&peer(1), now) < UNKNOWN);
+        standing.tarried(peer(1), now);
+        assert!(!standing.trusts(&peer(1), now));
     }
 
     #[test]

@@ -50,6 +50,8 @@ struct Swarm {
     /// How able each is, where they have a topic, and the score of what waits in slots.
     able: BTreeMap<PeerKey, Able>,
     scores: BTreeMap<Slot, u16>,
+    /// Of what is to go, of which the contractor has a whole copy.
+    ready: BTreeSet<Slot>,
 }
 
 const SPEED: u32 = 1_000;
@@ -77,6 +79,7 @@ impl Swarm {
             mute: BTreeSet::new(),
             able: BTreeMap::new(),
             scores: BTreeMap::new(),
+            ready: BTreeSet::new(),
         };
         let view = view(peers);
         peers.iter().for_each(|n| swarm.tell(peer(*n), Input::View(view.clone())));
@@ -162,7 +165,7 @@ impl Swarm {
             };
             let strayed = given.filter_map(|(_, slot)| Some((*slot, at(slot)?))).collect();
             let able = self.able.get(&who).copied();
-            let report = Report { load, able, room: 1_000_000, lots, strayed };
+            let report = Report { load, able, room: 1_000_000, lots, strayed, ready: self.ready.clone() };
             self.tell(who, Input::Report(report));
         }
     }
@@ -379,6 +382,19 @@ fn what_goes_to_another_than_agreed_ends_the_contract_at_once_and_is_not_held_ag
     assert!(swarm.gives.is_empty() && swarm.keeps.is_empty(), "neither waits for it");
     assert_eq!((swarm.state(1).open(), swarm.states[&contractor].open()), ((0, 0), (0, 0)));
     assert_eq!(swarm.state(1).standing(&contractor, swarm.now), before);
+}
+
+#[test]
+fn what_does_not_go_though_the_contractor_has_a_copy_is_not_held_against_it() {
+    let mut swarm = Swarm::new(&[1, 2]);
+    swarm.fill(1, 0..200, 1);
+    swarm.report();
+    assert_eq!(swarm.heard("agree"), 1);
+    let before = swarm.state(1).standing(&peer(2), swarm.now);
+    swarm.ready.extend(std::mem::take(&mut swarm.gives).into_iter().map(|(_, slot, _)| slot));
+    swarm.pass(62, false);
+    assert_eq!(swarm.state(1).standing(&peer(2), swarm.now), before);
+    assert!(swarm.heard("failure") > 0 && swarm.pages(1) < 200, "it is tried again");
 }
 
 #[test]

@@ -218,7 +218,7 @@ impl Market {
         let going = |slot: &Slot| peer.gives.contains_key(slot);
         let lots = peer.held.iter().filter(|(slot, _)| !going(slot)).map(lot).collect();
         let load = Load { pages, speed: peer.speed };
-        Report { load, able: None, room: u64::MAX, lots, strayed: BTreeMap::new() }
+        Report { load, able: None, room: u64::MAX, lots, ..Report::default() }
     }
 
     fn tell(&mut self, n: usize, input: Input) {
