@@ -25,8 +25,13 @@ fn events(peer: &Peer) -> Vec<serde_json::Value> {
     stories.iter().flat_map(|one| one["events"].as_array().cloned().unwrap_or_default()).collect()
 }
 
-fn happened(peer: &Peer, what: &str) -> usize {
-    events(peer).iter().filter(|event| event["what"] == what).count()
+/// How many slots a peer has given to another so far.
+fn given(peer: &Peer, to: &str) -> usize {
+    events(peer).iter().filter(|event| event["what"] == "moved" && event["peer"] == to).count()
+}
+
+fn id(peer: &Peer) -> String {
+    peer.get("/api/v1/status").unwrap()["peer_id"].as_str().unwrap().to_owned()
 }
 
 /// What `anthill contracts` tells people, which is not on standard output where that is no terminal.
@@ -49,7 +54,7 @@ fn host_of(url: &str) -> Option<&str> {
 
 /// So many of the seeds whose sites the first peer holds.
 fn seeds_of_first(peers: &[Peer], seeds: &[String]) -> Vec<String> {
-    let first = peers[0].get("/api/v1/status").unwrap()["peer_id"].as_str().unwrap().to_owned();
+    let first = id(&peers[0]);
     let mut own: Vec<String> = seeds.to_vec();
     own.retain(|seed| holder(&peers[0], seed).as_ref() == Some(&first));
     own.truncate(HOSTS);
@@ -92,9 +97,10 @@ fn work_goes_to_who_has_time_comes_back_with_who_leaves_and_is_done_once() {
     );
     let by = (1..3).find(|n| number(&peers[*n], "sites", "contracted_in") > Some(0)).unwrap();
     let left = peers.remove(by);
+    let stays = id(&peers[1]);
+    let before = given(&peers[0], &stays);
     assert!(left.stop().unwrap().success());
-    let before = happened(&peers[0], "moved");
-    until_or_tell("more is given to who stays", || happened(&peers[0], "moved") > before, || told(&peers));
+    until_or_tell("more is given to who stays", || given(&peers[0], &stays) > before, || told(&peers));
 
     let chosen: BTreeSet<&str> = seeds.iter().filter_map(|seed| host_of(seed)).collect();
     let mut expected = local.web.expected(seeds.iter().map(String::as_str)).pages;
