@@ -62,7 +62,6 @@ fn seeds_of_first(peers: &[Peer], seeds: &[String]) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "new, and not run often enough: an earlier form now and then saw no contract after the contractor had left"]
 fn work_goes_to_who_has_time_comes_back_with_who_leaves_and_is_done_once() {
     let _alone = alone();
     let polite = WebSettings::polite(120, 4);
