@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How long a request is thought to take before so many of them were seen.
 const FIRST_GUESS: Duration = Duration::from_secs(1);
 const LEAST_SEEN: u64 = 32;
+/// A lot of which nobody could fetch anything for so long, as its hosts want to be left alone, is not offered; who has it by a contract
+/// gives it back, and is not taken for idle ([`Config::stall`]).
+const SOON: Duration = Duration::from_secs(60);
 
 /// The negotiations of a peer, and what they go by.
 pub(super) struct Contracts {
@@ -132,7 +135,8 @@ impl<K: Keys + Clone> Peer<K> {
         let best = waiting.keys().map(score).max().unwrap_or(0);
         let able = scores.is_some().then_some(Able { ability: self.contracts.ability, best });
         let lot = |(slot, pages)| Some(Held { score: score(&slot), ..self.lot(slot, pages)? });
-        let lots = waiting.into_iter().filter_map(lot).collect();
+        let soon = self.crawl.waiting(SOON);
+        let lots = waiting.into_iter().filter(|(slot, _)| soon.contains_key(slot)).filter_map(lot).collect();
         let ready = self.claims().ready().collect();
         Report { load, able, room, lots, strayed: self.strayed(), ready }
     }

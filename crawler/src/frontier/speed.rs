@@ -43,6 +43,9 @@ impl State {
         for (id, host) in self.hosts.iter().filter(|(_, host)| host.in_flight || host.has_work()) {
             let public = host.public();
             let left = horizon.saturating_sub(host.pace.next(&self.config, public).since(now));
+            if left.is_zero() {
+                continue;
+            }
             let delay = host.pace.delay(&self.config, public).as_micros();
             let requests = left.as_micros().checked_div(delay);
             let requests = requests.map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(u64::MAX));

@@ -215,6 +215,19 @@ fn retry_after_holds_for_the_whole_host_and_survives_in_its_record() {
 }
 
 #[test]
+fn within_a_time_a_host_allows_what_its_delay_does_and_nothing_while_it_wants_to_be_left_alone() {
+    let within = |state: &State, s| state.allowed_within(Duration::from_secs(s), T).into_values().next();
+    for (delay, allowed, later) in [(0, u64::MAX, u64::MAX), (5, 120, 100)] {
+        let mut state = state(Config { host_delay: Duration::from_secs(delay), ..quick() });
+        let first = ready(&mut state, "a.test", &[(1, "/1"), (2, "/2")], RobotsAnswer::Missing);
+        assert_eq!(within(&state, 600), Some(allowed));
+        tell(&mut state, T, response(first.id, T, 503, Some(100)));
+        assert_eq!(within(&state, 60), None, "not even where there is no delay");
+        assert!(within(&state, 600).is_some_and(|left| (1..=later).contains(&left)));
+    }
+}
+
+#[test]
 fn a_host_that_fails_again_and_again_is_given_up_for_a_while_and_its_queue_put_off() {
     let mut state = state(Config { backoff_base: Duration::from_millis(10), ..quick() });
     let paths: Vec<_> = (1..10).map(|seq| (seq, "/")).collect();
