@@ -33,7 +33,8 @@ pub enum Why {
     Away,
     /// What was reserved for it is not any more, or never was.
     Late,
-    /// Others got everything: of a call, or what had been agreed on before it could move.
+    /// Others got everything: of a call, or what had been agreed on before it could move. Or that did not move, for no fault of the
+    /// contractor's, which has a whole copy.
     Others,
     /// The time limit came first.
     Time,
