@@ -197,7 +197,7 @@ fn contracts(settings: &Settings) -> contract_net::Config {
     let told = &settings.contracts;
     let usual = contract_net::Config::default();
     contract_net::Config {
-        water: Water { high: told.threshold, low: told.threshold / 3, ..usual.water },
+        water: Water::of(told.threshold),
         candidates: told.candidates,
         patience: told.patience,
         limit: told.limit,

@@ -56,7 +56,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
-            water: Water { high: Duration::from_secs(60), low: Duration::from_secs(20), gap_permille: 10 },
+            water: Water::of(Duration::from_secs(60)),
             interval: Duration::from_secs(5),
             back_off: Duration::from_secs(80),
             candidates: 3,

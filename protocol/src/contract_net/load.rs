@@ -77,12 +77,19 @@ pub struct Water {
     pub low: Duration,
     /// By how many thousandths of its own ability another's must be less: what moves for less than that would move back.
     pub gap_permille: u32,
+    /// And by how much at least: what two peers find while they crawl makes now the one and now the other have more to do.
+    pub gap_least: Duration,
 }
 
 impl Water {
+    /// What goes with a threshold. How much is kept and what is worth while are guesses.
+    pub fn of(high: Duration) -> Water {
+        Water { high, low: high / 3, gap_permille: 10, gap_least: high / 12 }
+    }
+
     /// Whether it is worth while to move something from one peer to another.
     pub fn is_worth(&self, from: Duration, to: Duration) -> bool {
-        let gap = from.saturating_mul(self.gap_permille) / 1_000;
+        let gap = (from.saturating_mul(self.gap_permille) / 1_000).max(self.gap_least);
         from >= self.high && to.saturating_add(gap) < from
     }
 }

@@ -2,7 +2,12 @@ use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-const WATER: Water = Water { high: Duration::from_secs(60), low: Duration::from_secs(30), gap_permille: 200 };
+const WATER: Water = Water {
+    high: Duration::from_secs(60),
+    low: Duration::from_secs(30),
+    gap_permille: 200,
+    gap_least: Duration::from_secs(5),
+};
 
 fn peer(n: u8) -> PeerKey {
     PeerKey([n; 32])
@@ -88,6 +93,15 @@ fn nothing_goes_back_to_who_had_it_lately() {
     let own = Load { pages: 90, speed: 1_000 };
     assert_eq!(share(own, &held[..1], &[bidder(1, 0, 1_000)], &WATER), []);
     assert_eq!(share(own, &held, &[bidder(1, 0, 1_000)], &WATER), [(peer(1), vec![lots[2]])]);
+}
+
+#[test]
+fn between_peers_that_are_busy_alike_nothing_moves() {
+    let water = Water::of(Duration::from_secs(60));
+    let is_worth = |from, to| water.is_worth(Duration::from_secs(from), Duration::from_secs(to));
+    assert!(!is_worth(100, 95) && is_worth(100, 94), "5 s at least");
+    assert!(!is_worth(2_000, 1_980) && is_worth(2_000, 1_979), "a hundredth of much");
+    assert!(!is_worth(59, 0), "nothing below the threshold");
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Swarm {
     fn new(peers: &[u64]) -> Swarm {
         let now = Instant::from_unix_s(1_000);
         let config =
-            Config { water: Water { high: 60 * S, low: 20 * S, gap_permille: 200 }, ..Config::default() };
+            Config { water: Water { gap_permille: 200, ..Water::of(60 * S) }, ..Config::default() };
         let state = |n: &u64| {
             let rng = ChaCha8Rng::seed_from_u64(*n);
             (peer(*n), State::new(config.clone(), peer(*n), rng, now))

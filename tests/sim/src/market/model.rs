@@ -45,11 +45,7 @@ enum Event {
 /// How peers negotiate.
 fn config(setup: &Setup) -> Config {
     let usual = Config::default();
-    let water = match setup.threshold {
-        Some(high) => Water { high, low: high / 3, ..usual.water },
-        None => usual.water,
-    };
-    Config { water, ..usual }
+    Config { water: setup.threshold.map_or(usual.water, Water::of), ..usual }
 }
 
 struct Peer {

@@ -156,7 +156,7 @@ fn speed(of: NodeId) -> NonZeroU32 {
 /// Contracts of peers that have seconds to do, where a node's have minutes.
 fn contracts() -> contract_net::Config {
     contract_net::Config {
-        water: Water { high: Duration::from_secs(6), low: Duration::from_secs(2), gap_permille: 50 },
+        water: Water { gap_permille: 50, ..Water::of(Duration::from_secs(6)) },
         interval: Duration::from_secs(1),
         back_off: Duration::from_secs(8),
         patience: Duration::from_millis(500),
