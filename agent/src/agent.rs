@@ -14,7 +14,9 @@ use crate::ledger::{About, Ledger, Open};
 use crate::rights::{Alone, Rights, Waiters};
 use anthill_crawler::exclusion::Exclusions;
 use anthill_crawler::filter::{Budgets, Directories};
-use anthill_crawler::frontier::{self, Dropped, Errand, HostView, PermitId, State, Waiting, Work, revisit};
+use anthill_crawler::frontier::{
+    self, Allowed, Dropped, Errand, HostView, PermitId, State, Waiting, Work, revisit,
+};
 use anthill_crawler::record::{CrawlId, QueueItem};
 use anthill_crawler::time::Instant;
 use anthill_protocol::key::{HostId, SiteId, Slot};
@@ -328,16 +330,17 @@ impl<R: Rights> Agent<R> {
 
     /// Pages that were never tried, by slot, of each at most what the delays of its hosts allow within so long: more than that nobody could
     /// fetch. Revisits do not count: they come at their time.
-    pub fn waiting(&self, horizon: Duration) -> BTreeMap<Slot, u64> {
-        let mut untried = self.crawls.untried();
-        if !untried.is_empty() {
-            let allowed = self.frontier.allowed_within(horizon, self.now);
-            untried.retain(|slot, count| {
-                *count = allowed.get(slot).map_or(0, |allowed| *allowed.min(count));
-                *count > 0
-            });
+    pub fn waiting(&self, horizon: Duration) -> BTreeMap<Slot, Allowed> {
+        let untried = self.crawls.untried();
+        if untried.is_empty() {
+            return BTreeMap::new();
         }
-        untried
+        let mut allowed = self.frontier.allowed_within(horizon, self.now);
+        allowed.retain(|slot, allowed| {
+            allowed.requests = untried.get(slot).map_or(0, |count| allowed.requests.min(*count));
+            allowed.requests > 0
+        });
+        allowed
     }
 
     /// What it may do at most: requests at once, and in a thousand seconds, if anything was said of that.

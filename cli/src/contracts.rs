@@ -25,7 +25,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 
 fn write(page: &mut Page, all: &Negotiations) {
     if !all.enabled {
-        return page.line("This peer makes no contracts: set `contracts.enabled = true` for that.");
+        return page.line("This peer makes no contracts: its settings say `contracts.enabled = false`.");
     }
     if let Some(able) = &all.ability {
         page.field(

@@ -127,11 +127,13 @@ fn work_goes_to_who_has_time_comes_back_with_who_leaves_and_is_done_once() {
     // The story of it, as it is told.
     let what: BTreeSet<String> =
         events(&peers[0]).iter().filter_map(|event| event["what"].as_str().map(str::to_owned)).collect();
-    for step in ["called", "bid", "won", "agreed", "moved", "done"] {
+    for step in ["called", "bid", "won", "agreed", "moved", "done", "solicited"] {
         assert!(what.contains(step), "{step}: {what:?}");
     }
     let story = story(&peers[0]);
-    assert!(story.contains("agrees"), "{story}");
+    for words in ["agrees", "had asked for something to do", "ends: released"] {
+        assert!(story.contains(words), "{words}: {story}");
+    }
     for peer in peers {
         assert!(peer.stop().unwrap().success());
     }

@@ -2,6 +2,7 @@
 
 use super::io::Effect;
 use super::{Message, Peer};
+use anthill_crawler::frontier::Allowed;
 use anthill_crawler::time::Instant;
 use anthill_protocol::claim;
 use anthill_protocol::contract_net::{self, Able, Astray, Config, Held, Input, Load, Lot, Report, load};
@@ -28,6 +29,8 @@ pub(super) struct Contracts {
     pace: Pace,
     /// Slots that are placed here, as far as is known, and not held: at most all that there are.
     away: BTreeSet<Slot>,
+    /// How often something of these was tried, as far as came here.
+    tried: BTreeMap<Slot, u64>,
     /// Its disk has no room for what others send.
     pub full: bool,
     /// How able this peer is, in thousandths, where crawls have a topic.
@@ -42,6 +45,7 @@ impl Contracts {
             report_at: now,
             pace: Pace { under_way: 0, sum_us: 0, done: 0, at: now },
             away: BTreeSet::new(),
+            tried: BTreeMap::new(),
             full: false,
             ability: 0,
         }
@@ -55,6 +59,13 @@ impl Contracts {
     pub fn deadline(&self) -> Option<Instant> {
         let net = self.net.as_ref()?;
         net.deadline().map(|(at, _)| at.min(self.report_at)).or(Some(self.report_at))
+    }
+
+    /// What another holds has come here, and tells of so many attempts.
+    pub fn tried(&mut self, slot: Slot, count: u64) {
+        if count > 0 && self.away.contains(&slot) {
+            *self.tried.entry(slot).or_default() += count;
+        }
     }
 
     /// A request is made.
@@ -123,20 +134,26 @@ impl<K: Keys + Clone> Peer<K> {
 
     /// How busy this peer is: what waits in what it serves, how fast it is, and what of it could go to another.
     fn busyness(&mut self) -> Report {
+        if self.seen.members().all(|(peer, _)| *peer == self.own) {
+            // Nobody is there to whom anything could go.
+            return Report::default();
+        }
         let waiting = self.crawl.waiting(load::HORIZON);
         let (at_once, most) = self.crawl.limits();
         let seen = self.contracts.pace.speed(at_once);
         let speed = most.map_or(seen, |most| most.get().min(seen));
-        let load = Load { pages: waiting.values().sum(), speed };
+        let load = Load { pages: waiting.values().map(|one| one.requests).sum(), speed };
         let stands = self.crawl.paused().is_some() || self.contracts.full;
         let room = if stands { 0 } else { load.pages_in(load::HORIZON).saturating_sub(load.pages) };
         let scores = self.crawl.scores();
         let score = |slot: &Slot| scores.as_ref().and_then(|scores| scores.get(slot)).copied().unwrap_or(0);
         let best = waiting.keys().map(score).max().unwrap_or(0);
         let able = scores.is_some().then_some(Able { ability: self.contracts.ability, best });
-        let lot = |(slot, pages)| Some(Held { score: score(&slot), ..self.lot(slot, pages)? });
-        let soon = self.crawl.waiting(SOON);
-        let lots = waiting.into_iter().filter(|(slot, _)| soon.contains_key(slot)).filter_map(lot).collect();
+        let lot = |(slot, one): (Slot, Allowed)| {
+            Some(Held { score: score(&slot), ..self.lot(slot, one.requests)? })
+        };
+        let lots =
+            waiting.into_iter().filter(|(_, one)| one.first <= self.now + SOON).filter_map(lot).collect();
         let ready = self.claims().ready().collect();
         Report { load, able, room, lots, strayed: self.strayed(), ready }
     }
@@ -153,10 +170,12 @@ impl<K: Keys + Clone> Peer<K> {
         away.retain(|slot| self.is_away(*slot));
         let astray = |slot: &Slot| {
             let claim = &self.claims().claim(*slot)?.0.claim;
-            let changes = self.copies.position(*slot)?.seq;
-            claim.keeps(&self.own).then_some((*slot, Astray { at: claim.holder, changes }))
+            self.copies.position(*slot)?;
+            let tried = self.contracts.tried.get(slot).copied().unwrap_or(0);
+            claim.keeps(&self.own).then_some((*slot, Astray { at: claim.holder, tried }))
         };
         let strayed = away.iter().filter_map(astray).collect();
+        self.contracts.tried.retain(|slot, _| away.contains(slot));
         self.contracts.away = away;
         strayed
     }

@@ -1,6 +1,6 @@
 //! A slot's life here: what part this peer has in it, when it is served, and how it is handed over.
 
-use super::io::Effect;
+use super::io::{Applied, Effect};
 use super::slots::{Drain, Part};
 use super::{Peer, SlotSet};
 use crate::io as crawl;
@@ -35,21 +35,17 @@ impl<K: Keys + Clone> Peer<K> {
         self.slots.known().chain(self.claims().slots()).collect()
     }
 
-    pub(super) fn applied(
-        &mut self,
-        ticket: replica::Ticket,
-        seq: u64,
-        gained: Vec<crawl::Gain>,
-        untried: Vec<crawl::Untried>,
-    ) {
+    pub(super) fn applied(&mut self, ticket: replica::Ticket, applied: Applied) {
+        let Applied { head, gained, untried, tried } = applied;
         let (slot, loads) = self.applying.remove(&ticket).unzip();
         if let Some(slot) = slot {
-            self.slots.synced(slot, seq);
+            self.slots.synced(slot, head);
+            self.contracts.tried(slot, tried);
         }
         if let Some(slot) = self.deleting.remove(&ticket) {
             self.slots.deleted(slot);
         }
-        self.tell_copies(replica::Input::Applied(ticket, seq));
+        self.tell_copies(replica::Input::Applied(ticket, head));
         if self.thinning.is_due(self.copies.all()) {
             let copies = &self.copies;
             let routed = self.slots.forget(|slot| copies.manifest(slot).is_none());

@@ -19,6 +19,19 @@ use anthill_protocol::signed::Signed;
 use anthill_protocol::{claim, contract_net, exclusion, frequency, registry, view};
 use std::collections::BTreeSet;
 
+/// What came of items of others that were merged into a slot, or of its deletion.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Applied {
+    /// The slot's last change.
+    pub head: u64,
+    /// What queues gained.
+    pub gained: Vec<crawl::Gain>,
+    /// What of that was never tried.
+    pub untried: Vec<crawl::Untried>,
+    /// Items that tell of an attempt that was not known here.
+    pub tried: u64,
+}
+
 /// Names a write of records.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u64);
@@ -63,9 +76,8 @@ pub enum Input {
     Persisted(Ticket),
     /// Answer to [`Effect::Persist`]: it failed and changed nothing.
     NotPersisted(Ticket),
-    /// Answer to [`Effect::Apply`] and [`Effect::Delete`]: the slot's last change, what queues gained, and what of that was never
-    /// tried.
-    Applied(replica::Ticket, u64, Vec<crawl::Gain>, Vec<crawl::Untried>),
+    /// Answer to [`Effect::Apply`] and [`Effect::Delete`].
+    Applied(replica::Ticket, Applied),
     /// Answer to the same: it failed and changed nothing.
     NotApplied(replica::Ticket),
     /// Answer to [`Effect::Read`].

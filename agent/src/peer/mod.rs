@@ -284,7 +284,7 @@ impl<K: Keys + Clone> Peer<K> {
             Input::Hurry => self.hurry(),
             Input::Persisted(ticket) => self.persisted(ticket, true),
             Input::NotPersisted(ticket) => self.persisted(ticket, false),
-            Input::Applied(ticket, seq, gained, untried) => self.applied(ticket, seq, gained, untried),
+            Input::Applied(ticket, applied) => self.applied(ticket, applied),
             Input::NotApplied(ticket) => {
                 self.applying.remove(&ticket);
                 self.deleting.remove(&ticket);

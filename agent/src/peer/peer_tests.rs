@@ -1,6 +1,6 @@
 //! A peer that founds a swarm of one slot and stays alone, with hands that do what they are asked at once, but read slots last.
 
-use super::io::Change;
+use super::io::{Applied, Change};
 use super::*;
 use crate::io as crawl;
 use anthill_crawler::record::{CrawlId, Scope};
@@ -119,7 +119,7 @@ impl Life {
             Effect::Apply { ticket, slot, record, .. } => {
                 let head = disk.copies.get(&slot).map_or(0, |(_, head)| *head);
                 disk.copies.insert(slot, (record, head));
-                Some(Input::Applied(ticket, head, Vec::new(), Vec::new()))
+                Some(Input::Applied(ticket, Applied { head, ..Applied::default() }))
             }
             Effect::ReadLog { slot, after, .. } => {
                 let (stored, links) = disk.links.iter().find(|(stored, _)| stored.slot == slot)?;

@@ -34,6 +34,7 @@ mod state_tests;
 
 pub use answers::{Learned, RobotsMade, Target};
 pub use preference::Others;
+pub use speed::Allowed;
 pub use state::{Flight, State};
 pub use view::{HostView, Level, RobotsView, Waiting};
 

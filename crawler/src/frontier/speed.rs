@@ -36,21 +36,33 @@ impl Speed {
     }
 }
 
+/// What the delays of a slot's hosts let be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Allowed {
+    /// Requests within some time, whatever else holds them up.
+    pub requests: u64,
+    /// When the first of them has had its delay.
+    pub first: Instant,
+}
+
 impl State {
-    /// Of each slot that has hosts with something to do, the requests that their delays allow within so long, whatever else holds them up.
-    pub fn allowed_within(&self, horizon: Duration, now: Instant) -> BTreeMap<Slot, u64> {
-        let mut allowed: BTreeMap<Slot, u64> = BTreeMap::new();
+    /// Of each slot that has hosts with something to do, what their delays let be done within so long; nothing of those that want to be left alone for longer.
+    pub fn allowed_within(&self, horizon: Duration, now: Instant) -> BTreeMap<Slot, Allowed> {
+        let mut allowed: BTreeMap<Slot, Allowed> = BTreeMap::new();
         for (id, host) in self.hosts.iter().filter(|(_, host)| host.in_flight || host.has_work()) {
             let public = host.public();
-            let left = horizon.saturating_sub(host.pace.next(&self.config, public).since(now));
+            let next = host.pace.next(&self.config, public).max(now);
+            let left = horizon.saturating_sub(next.since(now));
             if left.is_zero() {
                 continue;
             }
-            let delay = host.pace.delay(&self.config, public).as_micros();
-            let requests = left.as_micros().checked_div(delay);
+            let delay = host.pace.delay(&self.config, public);
+            let requests = left.as_micros().checked_div(delay.as_micros());
             let requests = requests.map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(u64::MAX));
-            let slot = allowed.entry(id.slot()).or_default();
-            *slot = slot.saturating_add(requests);
+            let nothing = Allowed { requests: 0, first: Instant(u64::MAX) };
+            let slot = allowed.entry(id.slot()).or_insert(nothing);
+            slot.requests = slot.requests.saturating_add(requests);
+            slot.first = slot.first.min(next + delay);
         }
         allowed
     }

@@ -216,7 +216,8 @@ fn retry_after_holds_for_the_whole_host_and_survives_in_its_record() {
 
 #[test]
 fn within_a_time_a_host_allows_what_its_delay_does_and_nothing_while_it_wants_to_be_left_alone() {
-    let within = |state: &State, s| state.allowed_within(Duration::from_secs(s), T).into_values().next();
+    let all = |state: &State, s| state.allowed_within(Duration::from_secs(s), T).into_values().next();
+    let within = |state: &State, s| all(state, s).map(|allowed| allowed.requests);
     for (delay, allowed, later) in [(0, u64::MAX, u64::MAX), (5, 120, 100)] {
         let mut state = state(Config { host_delay: Duration::from_secs(delay), ..quick() });
         let first = ready(&mut state, "a.test", &[(1, "/1"), (2, "/2")], RobotsAnswer::Missing);
@@ -224,6 +225,8 @@ fn within_a_time_a_host_allows_what_its_delay_does_and_nothing_while_it_wants_to
         tell(&mut state, T, response(first.id, T, 503, Some(100)));
         assert_eq!(within(&state, 60), None, "not even where there is no delay");
         assert!(within(&state, 600).is_some_and(|left| (1..=later).contains(&left)));
+        let first = all(&state, 600).expect("it has something to do").first;
+        assert_eq!(first, T + Duration::from_secs(100 + delay));
     }
 }
 

@@ -385,9 +385,8 @@ pub const KEYS: &[Key] = &[
     key(
         "contracts.enabled",
         Kind::Truth,
-        "false",
-        "Whether work goes to other peers by contracts when much waits here, and comes from them when little does. New:\n\
-         not yet for swarms in which somebody may be hostile.",
+        "true",
+        "Whether work goes to other peers by contracts when much waits here, and comes from them when little does.",
     ),
     key(
         "contracts.threshold",

@@ -25,6 +25,15 @@ pub struct Copied<'a> {
     pub record: &'a Record,
 }
 
+/// What items of others told that was not known here.
+#[derive(Debug, Default)]
+pub struct News {
+    /// Of what queues gained, what was never tried.
+    pub untried: Vec<Untried>,
+    /// By slot, URLs of which an attempt was made.
+    pub tried: BTreeMap<Slot, u64>,
+}
+
 /// An item that is another than before.
 struct Merged {
     key: ItemKey,
@@ -32,16 +41,22 @@ struct Merged {
     value: Value,
 }
 
+impl Merged {
+    fn is_of_url(&self) -> bool {
+        parts(&self.key).is_some_and(|(kind, _)| kind == Kind::Url)
+    }
+}
+
 impl Writer {
-    /// Merges items of others into slots, each of which is named once, as one batch. What queues gained is told in `gained`, what of
-    /// that was never tried by itself.
+    /// Merges items of others into slots, each of which is named once, as one batch. What queues gained is told in `gained`.
     ///
     /// # Errors
     /// As [`Writer::write`].
-    pub fn merge(&mut self, copies: &[Copied<'_>]) -> Result<(Written, Vec<Untried>)> {
+    pub fn merge(&mut self, copies: &[Copied<'_>]) -> Result<(Written, News)> {
         self.itemize()?;
         let merged = copies.iter().map(|copy| Ok((copy, self.greater(copy.slot, copy.items)?)));
         let merged: Vec<_> = merged.collect::<Result<_>>()?;
+        let mut tried: BTreeMap<Slot, u64> = BTreeMap::new();
         let mut untried: BTreeMap<(CrawlId, Slot), u64> = BTreeMap::new();
         let (_, written) = self.attempt(|writer, draft| {
             for (copy, merged) in &merged {
@@ -60,7 +75,13 @@ impl Writer {
             }
             Ok(())
         })?;
-        Ok((written, untried.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect()))
+        for (copy, merged) in &merged {
+            // Of a URL that was never tried there is no record.
+            let attempts = merged.iter().filter(|one| one.is_of_url() && one.value.content.is_some());
+            *tried.entry(copy.slot).or_default() += attempts.count() as u64;
+        }
+        let untried = untried.into_iter().map(|((crawl, slot), count)| (crawl, slot, count)).collect();
+        Ok((written, News { untried, tried }))
     }
 
     /// Puts into queues what did not wait here before; the crawls of those never tried.

@@ -122,7 +122,8 @@ fn copy_record() -> Record {
 
 fn merge(peer: &mut Peer, items: &[Item]) -> (Written, Vec<Untried>) {
     let record = copy_record();
-    peer.writer.merge(&[Copied { slot: slot(), items, record: &record }]).unwrap()
+    let (written, news) = peer.writer.merge(&[Copied { slot: slot(), items, record: &record }]).unwrap();
+    (written, news.untried)
 }
 
 /// All items, as comparison would find them.
@@ -284,7 +285,8 @@ fn copies_of_several_slots_are_one_write() {
     copy.writer.open_slots(&[slot(), elsewhere.slot()]).unwrap();
     let records = [slot(), elsewhere.slot()].map(|slot| Record { slot, ..copy_record() });
     let copied = |n: usize, items| Copied { slot: records[n].slot, items, record: &records[n] };
-    let (written, mut untried) = copy.writer.merge(&[copied(0, &items), copied(1, &others)]).unwrap();
+    let (written, news) = copy.writer.merge(&[copied(0, &items), copied(1, &others)]).unwrap();
+    let mut untried = news.untried;
     let heads = [slot(), elsewhere.slot()].map(|slot| (slot, copy.writer.slot(slot).head));
     assert_eq!(heads.map(|(_, head)| head), [items.len() as u64, 1]);
     let mut numbered = written.numbered.clone();

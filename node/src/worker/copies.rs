@@ -6,7 +6,7 @@ use crate::driver::ToDriver;
 use crate::store::merge::Copied;
 use crate::store::served::Opened;
 use anthill_agent::io as crawl;
-use anthill_agent::peer::io::{Change, Input, Ticket};
+use anthill_agent::peer::io::{Applied, Change, Input, Ticket};
 use anthill_protocol::key::Slot;
 use anthill_protocol::links::Cursor;
 use anthill_protocol::replica::{self, Answer, Item, Read, ReadId, Record};
@@ -191,7 +191,7 @@ impl WriteThread {
             let head = self.writer.slot(record.slot).head;
             match put {
                 Ok(()) => {
-                    let done = Input::Applied(ticket, head, Vec::new(), Vec::new());
+                    let done = Input::Applied(ticket, Applied { head, ..Applied::default() });
                     self.unsynced.answers.push((done, Input::NotApplied(ticket)));
                 }
                 Err(_) => self.tell(Input::NotApplied(ticket)),
@@ -226,7 +226,7 @@ impl WriteThread {
                     self.shared.set_documents(std::iter::once((slot, 0)));
                     self.unsynced.heads.remove(&slot);
                     self.unsynced.synced.remove(&slot);
-                    let done = Input::Applied(ticket, 0, Vec::new(), Vec::new());
+                    let done = Input::Applied(ticket, Applied::default());
                     self.unsynced.answers.push((done, Input::NotApplied(ticket)));
                 }
                 Err(error) => {
@@ -308,7 +308,7 @@ impl WriteThread {
             .map(|(slot, copy)| Copied { slot: *slot, items: &copy.items, record: &copy.record })
             .collect();
         match self.writer.merge(&together) {
-            Ok((mut written, untried)) => {
+            Ok((mut written, news)) => {
                 let mut gained: BTreeMap<Slot, Vec<crawl::Gain>> = BTreeMap::new();
                 for gain in std::mem::take(&mut written.gained) {
                     gained.entry(gain.host.slot()).or_default().push(gain);
@@ -316,9 +316,10 @@ impl WriteThread {
                 self.aside(written);
                 for (slot, Gathered { ticket, urgent, .. }) in copies {
                     let gained = gained.remove(&slot).unwrap_or_default();
-                    let untried = untried.iter().filter(|(_, of, _)| *of == slot).copied().collect();
+                    let untried = news.untried.iter().filter(|(_, of, _)| *of == slot).copied().collect();
+                    let tried = news.tried.get(&slot).copied().unwrap_or(0);
                     let head = self.writer.slot(slot).head;
-                    let done = Input::Applied(ticket, head, gained, untried);
+                    let done = Input::Applied(ticket, Applied { head, gained, untried, tried });
                     let waits = if urgent { &mut self.unsynced.answers } else { &mut self.unsynced.patient };
                     waits.push((done, Input::NotApplied(ticket)));
                 }

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How far ahead load looks: of a host with a delay of five seconds and a million pages, 120 count.
 pub const HORIZON: Duration = Duration::from_secs(600);
 
+/// What two peers that are busy alike find while they crawl makes up for so much, more or less.
+const GAP: Duration = Duration::from_secs(5);
+
 /// What a peer has to do and how fast it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Load {
@@ -84,7 +87,7 @@ pub struct Water {
 impl Water {
     /// What goes with a threshold. How much is kept and what is worth while are guesses.
     pub fn of(high: Duration) -> Water {
-        Water { high, low: high / 3, gap_permille: 10, gap_least: high / 12 }
+        Water { high, low: high / 3, gap_permille: 10, gap_least: (high / 4).min(GAP) }
     }
 
     /// Whether it is worth while to move something from one peer to another.

@@ -16,6 +16,9 @@ use std::time::Duration;
 
 mod able;
 mod deal;
+mod work;
+
+pub(super) use work::SOONER;
 
 /// Peers that asked for something lately.
 const MOST_SOLICITING: usize = 64;
@@ -303,24 +306,6 @@ impl Manager {
         self.strayed.look(common);
     }
 
-    /// Looks whether contractors do anything, as far as this peer's copies of what they have show it.
-    fn look_at_work(&mut self, common: &mut Common) {
-        let mut idle = Vec::new();
-        for (name, deal) in self.deals.iter_mut().filter(|(_, deal)| deal.stage == Stage::Running) {
-            let lots = deal.lots.keys();
-            let now: BTreeMap<Slot, u64> =
-                lots.filter_map(|slot| Some((*slot, common.report.strayed.get(slot)?.changes))).collect();
-            if now != deal.changes || now.is_empty() {
-                (deal.changes, deal.moved_on) = (now, common.now);
-            } else if common.now >= deal.moved_on + common.config.stall && deal.waiting > 0 {
-                idle.push(*name);
-            }
-        }
-        for name in idle {
-            self.cancel(name, Why::Nothing, common);
-        }
-    }
-
     /// All bids are in that count: the lowest ability wins, and the others get what would still be done sooner with them.
     fn award(&mut self, calling: Calling, common: &mut Common, promised: u64) {
         let Calling { id, lots, asked, bids, .. } = calling;
@@ -344,7 +329,10 @@ impl Manager {
         for (to, lots) in shares.into_iter().take(room) {
             won.insert(to);
             lots.iter().for_each(|lot| _ = self.unwanted.remove(&lot.slot));
-            self.grant(id, to, lots, false, common);
+            let load =
+                bidders.iter().find(|bidder| bidder.peer == to).map_or(Load::default(), |one| one.load);
+            let done_in = load.with(pages_of(&lots)).ability();
+            self.grant(id, (to, lots), Some(done_in), common);
         }
         for bidder in bidders.iter().filter(|bidder| !won.contains(&bidder.peer)) {
             common.out.push(Effect::Send(bidder.peer, Message::Reject { id }));
@@ -371,7 +359,13 @@ impl Manager {
     }
 
     /// A bidder is given these, if it still wants them.
-    fn grant(&mut self, id: CallId, to: PeerKey, lots: Vec<Lot>, able: bool, common: &mut Common) {
+    fn grant(
+        &mut self,
+        id: CallId,
+        (to, lots): (PeerKey, Vec<Lot>),
+        patience: Option<Duration>,
+        common: &mut Common,
+    ) {
         let pages = pages_of(&lots);
         common.tell(common.own, id, Event::Won { by: to, lots: lots.len(), pages });
         let about = lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
@@ -380,13 +374,14 @@ impl Manager {
         common.out.push(Effect::Send(to, Message::Accept { id, lots, limit_ms }));
         let deal = Deal {
             stage: Stage::Awarded,
-            able,
+            able: patience.is_none(),
             until,
             lots: about,
             pages,
             waiting: pages,
-            changes: BTreeMap::new(),
+            tried: BTreeMap::new(),
             moved_on: common.now,
+            patience: patience.unwrap_or(Duration::MAX),
         };
         self.deals.insert((id, to), deal);
     }
@@ -453,7 +448,7 @@ impl Manager {
 
     pub fn done(&mut self, from: PeerKey, id: CallId, common: &mut Common) {
         let Some(mut deal) = self.deals.remove(&(id, from)) else { return };
-        self.expect(&mut deal, from, common);
+        self.expect(&mut deal, from, false, common);
         self.done += 1;
         common.standing.kept(from, common.now);
         common.tell(common.own, id, Event::Done { by: from });
@@ -515,7 +510,7 @@ impl Manager {
     fn end(&mut self, name: (CallId, PeerKey), why: Why, common: &mut Common) {
         let Some(mut deal) = self.deals.remove(&name) else { return };
         let (id, peer) = name;
-        self.expect(&mut deal, peer, common);
+        self.expect(&mut deal, peer, why == Why::Nothing, common);
         let broken = match why {
             Why::Nothing | Why::Away => true,
             Why::Time => deal.is_hardly_begun(),
@@ -523,6 +518,7 @@ impl Manager {
         };
         if broken {
             common.standing.broke(peer, common.now);
+            self.strayed.warn(peer, common.now);
         } else if why == Why::Late {
             common.standing.tarried(peer, common.now);
         }
@@ -531,10 +527,11 @@ impl Manager {
         self.close(id, common);
     }
 
-    /// A contract is over: what has not gone stays, what has comes back.
-    fn expect(&mut self, deal: &mut Deal, from: PeerKey, common: &mut Common) {
+    /// A contract is over: what has not gone stays, what has comes back, soon if nothing is under way there.
+    fn expect(&mut self, deal: &mut Deal, from: PeerKey, did_nothing: bool, common: &mut Common) {
         deal.withdraw(&mut common.out);
-        let by = common.now + common.config.overdue;
+        let wait = if did_nothing { common.config.overdue / SOONER } else { common.config.overdue };
+        let by = common.now + wait;
         deal.lots.keys().for_each(|slot| self.strayed.expect(*slot, from, by));
     }
 

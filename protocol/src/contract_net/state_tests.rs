@@ -59,8 +59,7 @@ const SPEED: u32 = 1_000;
 impl Swarm {
     fn new(peers: &[u64]) -> Swarm {
         let now = Instant::from_unix_s(1_000);
-        let config =
-            Config { water: Water { gap_permille: 200, ..Water::of(60 * S) }, ..Config::default() };
+        let config = Config { water: Water { gap_permille: 200, ..Water::of(60 * S) }, ..Config::default() };
         let state = |n: &u64| {
             let rng = ChaCha8Rng::seed_from_u64(*n);
             (peer(*n), State::new(config.clone(), peer(*n), rng, now))
@@ -160,7 +159,7 @@ impl Swarm {
             let given = self.placed.iter().filter(|(by, _)| self.copies && *by == who);
             let at = |slot: &Slot| {
                 let (peer, held) = self.held.iter().find(|(_, held)| held.contains_key(slot))?;
-                let astray = Astray { at: *peer, changes: u64::from(held[slot]) };
+                let astray = Astray { at: *peer, tried: u64::from(u32::MAX - held[slot]) };
                 (*peer != who).then_some(astray)
             };
             let strayed = given.filter_map(|(_, slot)| Some((*slot, at(slot)?))).collect();
@@ -251,19 +250,51 @@ fn a_contractor_that_does_nothing_is_found_out_and_what_does_not_come_back_is_ta
     let taken = swarm.state(2).contracted().0;
     assert!(taken > 80 && swarm.state(1).open() == (1, 0));
     let before = swarm.state(1).standing(&peer(2), swarm.now);
-    swarm.pass(100, false);
-    assert_eq!(swarm.state(1).open(), (1, 0), "it has two minutes");
+    swarm.pass(80, false);
+    assert_eq!(swarm.state(1).open(), (1, 0), "it has as long as it would need for all of it");
     swarm.pass(30, false);
     assert_eq!((swarm.state(1).open(), swarm.state(1).ended()), ((0, 0), (0, 1)));
     assert!(swarm.state(1).standing(&peer(2), swarm.now) < before / 2);
     assert!(swarm.revoked.is_empty(), "it may still give it back");
-    swarm.pass(120, false);
+    swarm.pass(60, false);
     let revoked: BTreeSet<Slot> = swarm.revoked.iter().map(|(_, slot)| *slot).collect();
     assert!(revoked.len() == taken && swarm.revoked.iter().all(|(by, _)| *by == peer(1)));
     swarm.take_back();
     swarm.revoked.clear();
     swarm.pass(100, false);
     assert!(swarm.revoked.is_empty(), "it is back");
+}
+
+#[test]
+fn what_an_idle_contractor_has_from_others_is_taken_back_with_what_it_has_from_here() {
+    let mut swarm = Swarm::new(&[1, 2]);
+    swarm.copies = true;
+    swarm.fill(1, 0..200, 1);
+    swarm.pass(10, false);
+    // Given to another, who gave it on.
+    swarm.placed.insert((peer(1), slot(300)));
+    swarm.held.entry(peer(2)).or_default().insert(slot(300), 5);
+    swarm.pass(90, false);
+    assert!(swarm.revoked.is_empty());
+    swarm.pass(90, false);
+    assert_eq!(swarm.state(1).ended(), (0, 1));
+    assert!(swarm.revoked.contains(&(peer(1), slot(300))));
+}
+
+#[test]
+fn who_would_be_done_soon_is_found_out_soon_unless_it_has_little() {
+    for (lots, pages, wait) in [(0..200, 1, 50), (0..2, 100, 120)] {
+        let mut swarm = Swarm::new(&(1..=30).collect::<Vec<_>>());
+        swarm.copies = true;
+        swarm.fill(1, lots, pages);
+        swarm.pass(2, false);
+        let open = swarm.state(1).open().0;
+        assert!(open > 0);
+        swarm.pass(wait - 5, false);
+        assert_eq!(swarm.state(1).ended().1, 0, "{pages}");
+        swarm.pass(15, false);
+        assert!(swarm.state(1).ended().1 >= open as u64, "{pages}: {:?}", swarm.state(1).ended());
+    }
 }
 
 #[test]

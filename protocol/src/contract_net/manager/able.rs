@@ -75,7 +75,7 @@ impl Manager {
         }
         let winner = winner.filter(|_| !won.is_empty());
         if let Some(winner) = winner {
-            self.grant(id, winner, won, true, common);
+            self.grant(id, (winner, won), None, common);
         }
         for peer in bids.keys().filter(|peer| Some(**peer) != winner) {
             common.out.push(Effect::Send(*peer, Message::Reject { id }));

@@ -5,6 +5,7 @@ use super::super::state::Common;
 use crate::key::Slot;
 use crate::time::Instant;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
@@ -29,9 +30,11 @@ pub(super) struct Deal {
     /// Pages in the beginning, and as the contractor said last.
     pub pages: u64,
     pub waiting: u64,
-    /// How far this peer's copies of it were, and when that was last otherwise than before.
-    pub changes: BTreeMap<Slot, u64>,
+    /// How often something of it was tried, as far as this peer's copies show, and when its contractor was last seen to do anything.
+    pub tried: BTreeMap<Slot, u64>,
     pub moved_on: Instant,
+    /// In which its contractor would be done with all that it had then, as it said.
+    pub patience: Duration,
 }
 
 impl Deal {

@@ -11,7 +11,7 @@ use crate::disk::{Disk, DiskFull, Ticket};
 use crate::node::{Ctx, Node, NodeId};
 use anthill_agent::focus;
 use anthill_agent::io::{self as crawl, Permit, PermitId};
-use anthill_agent::peer::io::Input;
+use anthill_agent::peer::io::{Applied, Input};
 use anthill_agent::peer::{self, Message, Peer, Start};
 use anthill_crawler::focus::bayes::Model;
 use anthill_crawler::focus::reader::About;
@@ -70,7 +70,7 @@ pub struct Boot {
 /// What a write is of.
 enum Writing {
     Records(peer::io::Ticket),
-    Copy(replica::Ticket, Slot, u64, Vec<crawl::Gain>, Vec<crawl::Untried>),
+    Copy(replica::Ticket, Slot, Applied),
     Commit(Written),
     Promoted(Written),
     /// A permit is on disk: the request may be made.
@@ -198,7 +198,10 @@ fn config(web: &Web, of: NodeId) -> peer::Config {
         links: links::Config::default(),
         steward: steward::Config::default(),
         registry: registry::Config::default(),
-        contracts: (web.unequal || web.topical).then(contracts),
+        contracts: match web.unequal || web.topical {
+            true => Some(contracts()),
+            false => web.contracts.then(contract_net::Config::default),
+        },
         exclusion: exclusion::sync::Config {
             gossip_delay: Duration::from_millis(200),
             ..exclusion::sync::Config::default()
@@ -518,11 +521,11 @@ impl Node for Machine {
                 self.key_written |= done;
                 self.tell(ctx, if done { Input::Persisted(ticket) } else { Input::NotPersisted(ticket) });
             }
-            Writing::Copy(ticket, slot, head, gained, untried) => {
+            Writing::Copy(ticket, slot, applied) => {
                 if done {
                     let synced = self.synced.entry(slot).or_default();
-                    *synced = if head == 0 { 0 } else { (*synced).max(head) };
-                    self.tell(ctx, Input::Applied(ticket, head, gained, untried));
+                    *synced = if applied.head == 0 { 0 } else { (*synced).max(applied.head) };
+                    self.tell(ctx, Input::Applied(ticket, applied));
                 } else {
                     self.tell(ctx, Input::NotApplied(ticket));
                 }

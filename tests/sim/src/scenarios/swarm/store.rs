@@ -2,6 +2,7 @@
 
 use crate::disk::{Batch, Disk};
 use anthill_agent::io::{Commit, Gain, Moved, Scheme, StoredHost, Untried};
+use anthill_agent::peer::io::Applied;
 use anthill_agent::peer::offers;
 use anthill_crawler::record::{
     CrawlId, CrawlRecord, HostRecord, QueueEntry, QueueItem, QueueKey, RobotsRecord,
@@ -351,20 +352,18 @@ impl Queues {
     }
 
     /// Merges items of others; the batch, the slot's last change, what queues gained, and what of that was never tried.
-    pub fn merge(
-        &mut self,
-        disk: &Disk,
-        slot: Slot,
-        new: Vec<Item>,
-        record: Record,
-    ) -> (Batch, u64, Vec<Gain>, Vec<Untried>) {
+    pub fn merge(&mut self, disk: &Disk, slot: Slot, new: Vec<Item>, record: Record) -> (Batch, Applied) {
         let mut changes = Changes::default();
-        let (mut gained, mut untried) = (Vec::new(), Vec::new());
+        let (mut gained, mut untried, mut tried) = (Vec::new(), Vec::new(), 0);
         let mut hosts: Vec<(HostId, u8, UrlId, QueueEntry)> = Vec::new();
         for item in new {
             let Ok(theirs) = decode::<Value>(&item.value) else { continue };
             let body = theirs.body.clone();
-            if !changes.merge(disk, &item.key, theirs) || !self.open.contains(&slot) {
+            if !changes.merge(disk, &item.key, theirs) {
+                continue;
+            }
+            tried += u64::from(matches!(body, Body::Later(..) | Body::Done(_)));
+            if !self.open.contains(&slot) {
                 continue;
             }
             let Some(id) = url_id(&item.key) else { continue };
@@ -390,8 +389,8 @@ impl Queues {
         }
         changes.batch.push((key(b'r', slot, &[]), Some(encode(&record))));
         let (batch, heads) = changes.finish(disk);
-        let last = heads.first().map_or_else(|| head(disk, slot), |(_, head)| *head);
-        (batch, last, gained, untried)
+        let head = heads.first().map_or_else(|| head(disk, slot), |(_, head)| *head);
+        (batch, Applied { head, gained, untried, tried })
     }
 }
 

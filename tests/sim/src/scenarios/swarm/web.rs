@@ -33,8 +33,10 @@ pub struct Web {
     /// The last host is to be left alone while the swarm crawls, the one before wants to be asked seldom, and some permits are used
     /// late.
     pub has_trouble: bool,
-    /// Whether peers make contracts, and some are slow.
+    /// Whether peers make contracts after seconds, and some are slow.
     pub unequal: bool,
+    /// Whether peers make contracts as those of a node do that was told nothing of them.
+    pub contracts: bool,
     /// Whether the crawl is about a topic: then peers make contracts by ability.
     pub topical: bool,
     /// A peer offers a link once, as a node's hands do that remember lately written ones; what is lost with a process or a slot would
@@ -55,6 +57,7 @@ pub const SMALL: Web = Web {
     replicas: DEFAULT_REPLICAS,
     has_trouble: true,
     unequal: false,
+    contracts: false,
     topical: false,
     offers_once: false,
 };
@@ -78,6 +81,7 @@ pub const LARGE: Web = Web {
     replicas: 1,
     has_trouble: false,
     unequal: false,
+    contracts: true,
     topical: false,
     offers_once: true,
 };

@@ -7,7 +7,7 @@ use crate::disk::Batch;
 use crate::node::Ctx;
 use anthill_agent::io::{self as crawl, End, Made, PageFacts, Permit, PermitId, Task};
 use anthill_agent::peer::Message;
-use anthill_agent::peer::io::{Change, Effect, Input};
+use anthill_agent::peer::io::{Applied, Change, Effect, Input};
 use anthill_protocol::peer::PeerKey;
 use anthill_protocol::replica;
 use anthill_protocol::view;
@@ -39,13 +39,13 @@ impl Machine {
                 self.write(ctx, store::cursors(cursors), false, Writing::Nothing)
             }
             Effect::Apply { ticket, slot, items, record, .. } => {
-                let (batch, head, gained, untried) = self.queues.merge(ctx.disk(), slot, items, record);
-                self.write(ctx, batch, true, Writing::Copy(ticket, slot, head, gained, untried));
+                let (batch, applied) = self.queues.merge(ctx.disk(), slot, items, record);
+                self.write(ctx, batch, true, Writing::Copy(ticket, slot, applied));
             }
             Effect::Delete { ticket, slot } => {
                 let batch = store::delete(ctx.disk(), slot);
                 self.synced.insert(slot, 0);
-                self.write(ctx, batch, true, Writing::Copy(ticket, slot, 0, Vec::new(), Vec::new()));
+                self.write(ctx, batch, true, Writing::Copy(ticket, slot, Applied::default()));
             }
             Effect::Read(id, what) => {
                 let synced = self.synced.get(&what.slot()).copied().unwrap_or(0);
