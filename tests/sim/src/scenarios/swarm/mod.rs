@@ -174,10 +174,12 @@ fn needs_its_operator(view: &View<'_, Machine>) -> bool {
 
 /// What must hold at all times.
 fn always(of: Swarm) -> [Box<dyn Check<Machine>>; 4] {
+    // What lies with a contractor that does nothing is taken back by force: what is under way then may be fetched twice.
+    let strict = of.is_calm() && of != Swarm::Hostile(Hostile::Idle);
     [
         Box::new(checks::Polite::default()),
         Box::new(checks::Honest),
-        Box::new(checks::Once::new(of.is_calm())),
+        Box::new(checks::Once::new(strict)),
         Box::new(crawls::Excluded::new(of)),
     ]
 }
@@ -235,6 +237,8 @@ impl Scenario for Swarm {
     fn phases(&self) -> (Duration, Duration) {
         match self {
             _ if !self.is_calm() => (Duration::from_secs(120), Duration::from_secs(300)),
+            // What is taken back may be given to it again, once it is forgiven.
+            Swarm::Hostile(Hostile::Idle) => (Duration::from_secs(60), Duration::from_secs(300)),
             _ => (Duration::from_secs(60), Duration::from_secs(180)),
         }
     }
