@@ -310,6 +310,21 @@ fn copies_of_several_slots_are_one_write() {
 }
 
 #[test]
+fn of_what_is_merged_attempts_are_counted_that_were_not_known_and_no_links() {
+    let (mut one, mut copy) = (holder(true), peer(true));
+    let mut tried = |items: &[Item]| {
+        let record = copy_record();
+        let (_, news) = copy.writer.merge(&[Copied { slot: slot(), items, record: &record }]).unwrap();
+        news.tried[&slot()]
+    };
+    let items = everything(&mut one);
+    assert_eq!(tried(&items), 2, "five were admitted, two fetched");
+    assert_eq!(tried(&items), 0, "that is known");
+    admit(&mut one, 5..9);
+    assert_eq!(tried(&everything(&mut one)), 0, "others are found, none is fetched");
+}
+
+#[test]
 fn merging_twice_or_what_is_older_changes_nothing() {
     let mut one = holder(true);
     let before = everything(&mut one);
