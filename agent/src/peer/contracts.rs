@@ -164,8 +164,19 @@ impl<K: Keys + Clone> Peer<K> {
         !self.claims().holds(slot) && should == Some(self.own)
     }
 
-    /// What is placed with this peer, which is of its set, and held by somebody else.
+    /// Whether something waits to be fetched anywhere, as far as peers have told.
+    fn anything_waits(&self) -> bool {
+        let book = self.census.registry.book();
+        let mut going_on = book.crawls().filter(|(_, told)| told.ended.is_none());
+        going_on.any(|(key, _)| book.totals(key, |peer| self.seen.stays(peer)).counts.waiting > 0)
+    }
+
+    /// What is placed with this peer, which is of its set, and held by somebody else; nothing where nobody has anything to do, and
+    /// so nobody can be blamed for doing nothing: slots take minutes to come to who joins a large swarm.
     fn strayed(&mut self) -> BTreeMap<Slot, Astray> {
+        if !self.anything_waits() {
+            return BTreeMap::new();
+        }
         let mut away = std::mem::take(&mut self.contracts.away);
         away.retain(|slot| self.is_away(*slot));
         let astray = |slot: &Slot| {
