@@ -32,8 +32,8 @@ pub struct Config {
     pub arrival: Duration,
     /// How long a contract lasts; then it is renewed, or its lots go where they belong.
     pub limit: Duration,
-    /// How long a contractor may leave all that it has as it was, as far as this peer's copies of that show: then the contract is broken. Twice as long
-    /// for what it has without a contract of this peer's.
+    /// How long a contractor may try nothing of all that it has, as far as this peer's copies show: then the contract is broken. Sooner where it has
+    /// several lots. Twice as long for what it has without a contract of this peer's, unless it broke one.
     pub stall: Duration,
     /// How long what is over may take to come back, before it is taken back.
     pub overdue: Duration,
