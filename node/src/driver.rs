@@ -38,8 +38,10 @@ const BATCH: usize = 256;
 const LONGEST: Duration = Duration::from_millis(50);
 /// Effects that are carried out though more inputs wait: thousands of slots are taken up at once.
 const ACTED: usize = 4_096;
-/// Longest sleep: the agent is told the time at least so often, and rates are sampled.
+/// Longest sleep while something is in flight: rates are sampled.
 const TICK: Duration = Duration::from_millis(500);
+/// And while nothing is: after probes of members, which come as often, it is not woken once more.
+const REST: Duration = Duration::from_millis(1_100);
 
 /// With so many requests in flight a turn begins so long after the one before, at least and at most: what comes meanwhile shares it.
 /// Waking costs as much as what it is for.
@@ -250,7 +252,8 @@ impl Driver {
             if let Some(rest) = self.pace(pace).and_then(|pace| pace.checked_sub(turned.elapsed())) {
                 std::thread::sleep(rest);
             }
-            let wait = self.mind.deadline().map_or(TICK, |at| at.since(self.clock.now()).min(TICK));
+            let longest = if self.mind.crawl().counts().in_flight > 0 { TICK } else { REST };
+            let wait = self.mind.deadline().map_or(longest, |at| at.since(self.clock.now()).min(longest));
             let Some(count) = self.hear(wait, &mut outbox) else { return };
             (turned, pace) = (std::time::Instant::now(), after(pace, count));
             if self.mind.deadline().is_some_and(|at| at <= self.clock.now()) {

@@ -440,6 +440,7 @@ fn open_index(
         standings: Standings::default(),
         marked: 0,
         quiet_at: Instant::now(),
+        fresh_at: None,
         pending: 0,
         refreshed: 0,
         refreshed_upto: 0,

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""idle.py [PEERS] [SECONDS]: a swarm with nothing to do: CPU, memory and bytes on the wire of each peer."""
-import re, statistics, sys, time
+"""idle.py [PEERS] [SECONDS]: a swarm with nothing to do: CPU, memory and bytes on the wire of each peer. Then what as many peers compute that are
+the network alone, libp2p with nothing to say: what a wake costs differs by ten times from machine to machine, and theirs is the least there can
+be. Needs `cargo build --release -p anthill-dht --examples` too."""
+import re, statistics, subprocess, sys, time
 from harness import *
 
 
@@ -10,6 +12,24 @@ AT_ONCE = 10
 
 def anonymous(peer):
     return int(re.search(r"RssAnon:\s+(\d+)", open(f"/proc/{peer.process.pid}/status").read()).group(1)) / 1024
+
+
+def network_alone(count, seconds):
+    """Of a core, by each of as many peers that are the network alone, each connected to all others."""
+    peers, addresses = [], []
+    for _ in range(count):
+        command = [os.path.join(BIN, "examples", "rest"), *addresses]
+        peers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        addresses.append(peers[-1].stdout.readline().strip())
+    time.sleep(30)
+    before = [cpu(peer.pid) for peer in peers]
+    time.sleep(seconds)
+    cores = [100 * (cpu(peer.pid) - b) / seconds for peer, b in zip(peers, before)]
+    for peer in peers:
+        peer.stdin.close()
+    ended = [peer.wait(20) for peer in peers]
+    assert not any(ended), ended
+    return cores
 
 
 def wire():
@@ -46,3 +66,6 @@ for name, values, asked in (("% of a core", cores, ".5"), ("bytes a second, both
 share = lambda took: 100 * took / seconds / count
 say("of it by thread:", *(f"{name} {share(took):.3f}" for name, took in by_thread.most_common() if share(took) >= .001))
 say("ended", swarm.stop())
+least = network_alone(count, min(seconds, 120))
+say(f"% of a core, the network alone: mean {statistics.mean(least):.2f}, most {max(least):.2f}; "
+    f"a peer is {statistics.mean(cores) / statistics.mean(least):.1f} times that")

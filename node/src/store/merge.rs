@@ -165,7 +165,7 @@ impl Writer {
         match kind {
             Kind::Url => self.count_merged(slot, one, had.as_ref(), draft)?,
             Kind::Document => self.put_document(slot, name, one, had.is_some(), draft),
-            Kind::Inlink => store.mark_stale(name.get(..16).unwrap_or_default(), &mut draft.batch),
+            Kind::Inlink => store.mark_stale(name.get(..16).unwrap_or_default(), draft),
             Kind::Host | Kind::Robots | Kind::Page => {}
         }
         Ok(())

@@ -282,14 +282,19 @@ impl Store {
     }
 
     /// Marks a page that the index has not heard of all links to.
-    fn mark_stale(&self, target: &[u8], batch: &mut WriteBatch) {
-        batch.put_cf(self.cf(Family::Stale), target, []);
-        self.marked.fetch_add(1, Ordering::Relaxed);
+    fn mark_stale(&self, target: &[u8], draft: &mut write::Draft<'_>) {
+        draft.batch.put_cf(self.cf(Family::Stale), target, []);
+        draft.marked += 1;
+    }
+
+    /// So many marks were written: who sees them counted finds them.
+    fn have_marked(&self, count: u64) {
+        self.marked.fetch_add(count, Ordering::Release);
     }
 
     /// How often pages were marked so since the store was opened.
     pub fn marked(&self) -> u64 {
-        self.marked.load(Ordering::Relaxed)
+        self.marked.load(Ordering::Acquire)
     }
 
     /// Notes that the index is about to hear of all links to a page that are in the store now.

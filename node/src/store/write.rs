@@ -167,6 +167,8 @@ pub(super) struct Draft<'a> {
     /// Those that are kept to be told, by their slots.
     pub(super) changes: BTreeMap<Slot, Vec<Item>>,
     links: Vec<u64>,
+    /// How many pages are marked as stale.
+    pub(super) marked: u64,
     pub(super) index: Vec<IndexOp>,
     pub(super) logged: Vec<(Slot, u64, u64)>,
     pub(super) suppressed: u64,
@@ -381,7 +383,9 @@ impl Writer {
             let counts = self.crawls.get(id).copied().unwrap_or_default();
             draft.batch.put_cf(store.cf(Family::Meta), counts_key(*id), encode(&counts));
         }
-        store.commit(std::mem::take(&mut draft.batch))
+        store.commit(std::mem::take(&mut draft.batch))?;
+        store.have_marked(draft.marked);
+        Ok(())
     }
 
     fn draft<'a>(&mut self, writes: &'a [Write], draft: &mut Draft<'a>) -> Result<()> {
@@ -494,7 +498,7 @@ impl Writer {
         }
         let key = key::inlink(&link.target, link.from, link.anchor_hash);
         self.put_content(Kind::Inlink, &key, link.anchor.as_bytes().to_vec(), draft);
-        self.store.mark_stale(link.target.bytes(), &mut draft.batch);
+        self.store.mark_stale(link.target.bytes(), draft);
         draft.links.push(link_fingerprint(link));
     }
 

@@ -85,6 +85,8 @@ pub struct IndexThread {
     pub marked: u64,
     /// When it was last.
     pub quiet_at: Instant,
+    /// How often pages had been marked when it was looked last and none was left to be indexed again.
+    pub fresh_at: Option<u64>,
     /// Changes since the last commit.
     pub pending: u32,
     /// Pages indexed again for their links since the last commit.
@@ -259,7 +261,7 @@ impl IndexThread {
                     self.commit_if_due();
                 }
                 Err(RecvTimeoutError::Timeout) if self.pending == 0 => {
-                    refreshing = (refreshing || self.is_quiet()) && self.refresh();
+                    refreshing = (refreshing || self.is_quiet() && !self.is_fresh()) && self.refresh();
                     if !refreshing {
                         self.purge();
                     }
@@ -409,6 +411,11 @@ impl IndexThread {
         quiet
     }
 
+    /// Whether no page was marked since there was none left: the store need not be asked.
+    fn is_fresh(&self) -> bool {
+        self.fresh_at == Some(self.store.marked())
+    }
+
     /// Indexes some pages again that more links lead to by now. Whether there may be more of them.
     fn refresh(&mut self) -> bool {
         match self.refresh_some() {
@@ -425,6 +432,8 @@ impl IndexThread {
     }
 
     fn refresh_some(&mut self) -> anyhow::Result<bool> {
+        // Before they are read: who is marked meanwhile is looked for again.
+        let marked = self.store.marked();
         let stale = self.store.stale(None, REFRESH_BATCH)?;
         for id in &stale {
             // Before the links are read: one that comes later marks the page again.
@@ -442,6 +451,7 @@ impl IndexThread {
         }
         self.refreshed_upto = self.store.totals()?.sequence;
         let more = stale.len() == REFRESH_BATCH;
+        self.fresh_at = (!more).then_some(marked);
         if self.refreshed > 0 && (!more || self.refreshed >= self.commit_changes) {
             self.commit_at(self.sequence)?;
         }

@@ -82,6 +82,11 @@ impl ToIndex {
         }
     }
 
+    /// Whether the index has still to follow changes that somebody waits for, or is told of.
+    pub fn follows(&self) -> bool {
+        self.far || !self.own.is_empty()
+    }
+
     /// Whether the crawl waits for the index.
     pub fn waits(&self) -> bool {
         self.paced

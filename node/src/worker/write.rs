@@ -34,6 +34,8 @@ const RETRY_STEP: Duration = Duration::from_millis(100);
 const INDEX_STEP: Duration = Duration::from_millis(20);
 /// Power loss may cost what was written in the last of these.
 pub(super) const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// Longest sleep while there is nothing to sync, and nothing that the index has not followed.
+const REST: Duration = Duration::from_secs(10);
 
 /// Decides whether a document is to be purged.
 pub type Condemned = Box<dyn Fn(&StoredDocument) -> bool + Send>;
@@ -110,8 +112,11 @@ impl WriteThread {
             if let Some(rest) = PACE.checked_sub(written.elapsed()) {
                 std::thread::sleep(rest);
             }
-            let wait =
-                if dirty { self.unsynced.patience().saturating_sub(synced.elapsed()) } else { SYNC_EVERY };
+            let wait = match dirty {
+                true => self.unsynced.patience().saturating_sub(synced.elapsed()),
+                false if self.unsynced.waits() || self.index.follows() => SYNC_EVERY,
+                false => REST,
+            };
             let wait = if self.index.waits() { wait.min(INDEX_STEP) } else { wait };
             let first = match self.inbox.recv_timeout(wait) {
                 Ok(message) => Some(message),

@@ -37,6 +37,7 @@ fn bench(dir: &Path) -> Bench {
         standings: Standings::default(),
         marked: 0,
         quiet_at: Instant::now(),
+        fresh_at: None,
         pending: 0,
         refreshed: 0,
         refreshed_upto: 0,
@@ -197,8 +198,12 @@ fn a_page_is_indexed_again_for_links_that_came_after_it_only() {
     bench.thread.commit_or_say();
     assert_eq!(bench.documents(), 4);
 
-    // No more links are to come, or they have been coming for long.
+    // Until a page is marked again none need be looked for.
+    assert!(bench.thread.is_fresh());
     bench.store_with(5..6, |_| vec![link("d.test")]);
+    assert!(!bench.thread.is_fresh());
+
+    // No more links are to come, or they have been coming for long.
     assert!(!bench.thread.is_quiet() && bench.thread.is_quiet());
     bench.store_with(6..7, |_| vec![link("d.test")]);
     bench.thread.quiet_at -= REFRESH_AFTER;
