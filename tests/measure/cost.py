@@ -9,7 +9,7 @@ from harness import *
 # Seconds from one look at the peers to the next.
 LOOKS = 5
 # Peers are at rest that compute less than this, of a core, on average over so many seconds (idle.py: 0.002), or, on machines where a wake costs
-# more, three times in turn the same but for a tenth; it is waited for no longer than that.
+# more, three times in turn the same but for a quarter; it is waited for no longer than that.
 REST, REST_OVER, REST_WITHIN = 0.0025, 20, 400
 
 
@@ -37,7 +37,7 @@ def at_rest(peers):
         time.sleep(REST_OVER)
         computed = (spent(peers).total() - before) / (time.time() - looked)
         last.append(computed)
-        if computed < REST * len(peers) or len(last) == last.maxlen and max(last) <= 1.1 * min(last):
+        if computed < REST * len(peers) or len(last) == last.maxlen and max(last) <= 1.25 * min(last):
             return computed
         if time.time() - begun > REST_WITHIN:
             say(f"    not at rest: the peers compute {100 * computed:.1f} % of a core")
