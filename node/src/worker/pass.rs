@@ -135,6 +135,10 @@ mod tests {
         shared.index_followed.store(264, Ordering::Relaxed);
         way.pace();
         assert_eq!(said(&words), [(PauseSource::Pace, false)]);
+        assert!(way.follows());
+        shared.index_followed.store(520, Ordering::Relaxed);
+        way.pace();
+        assert!(!way.follows(), "who has nothing to follow need not be looked at");
     }
 
     #[test]
