@@ -40,7 +40,7 @@ const LONGEST: Duration = Duration::from_millis(50);
 const ACTED: usize = 4_096;
 /// Longest sleep while something is in flight: rates are sampled.
 const TICK: Duration = Duration::from_millis(500);
-/// And while nothing is: after probes of members, which come as often, it is not woken once more.
+/// And while nothing is: longer than from one probe of members to the next, which wake it anyway.
 const REST: Duration = Duration::from_millis(1_100);
 
 /// With so many requests in flight a turn begins so long after the one before, at least and at most: what comes meanwhile shares it.

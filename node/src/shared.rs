@@ -182,7 +182,7 @@ impl Shared {
         self.response_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Remembers the counters, once a second.
+    /// Remembers the counters, for rates.
     pub fn sample(&self) {
         let now = Instant::now();
         let mut samples = lock(&self.samples);

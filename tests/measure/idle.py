@@ -6,6 +6,9 @@ import re, statistics, subprocess, sys, time
 from harness import *
 
 
+REST = os.path.join(BIN, "examples", "rest")
+if not os.path.exists(REST):
+    sys.exit(f"{REST} is missing: cargo build --release -p anthill-dht --examples")
 # They come so many at a time: thirty at once on two processors are too busy to answer each other, and take each other for dead.
 AT_ONCE = 10
 
@@ -18,8 +21,7 @@ def network_alone(count, seconds):
     """Of a core, by each of as many peers that are the network alone, each connected to all others."""
     peers, addresses = [], []
     for _ in range(count):
-        command = [os.path.join(BIN, "examples", "rest"), *addresses]
-        peers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        peers.append(subprocess.Popen([REST, *addresses], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         addresses.append(peers[-1].stdout.readline().strip())
     time.sleep(30)
     before = [cpu(peer.pid) for peer in peers]
