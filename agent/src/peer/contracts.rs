@@ -150,7 +150,7 @@ impl<K: Keys + Clone> Peer<K> {
         let best = waiting.keys().map(score).max().unwrap_or(0);
         let able = scores.is_some().then_some(Able { ability: self.contracts.ability, best });
         let lot = |(slot, one): (Slot, Allowed)| {
-            Some(Held { score: score(&slot), ..self.lot(slot, one.requests)? })
+            Some(Held { score: score(&slot), delay: one.delay, ..self.lot(slot, one.requests)? })
         };
         let lots =
             waiting.into_iter().filter(|(_, one)| one.first <= self.now + SOON).filter_map(lot).collect();
@@ -203,6 +203,7 @@ impl<K: Keys + Clone> Peer<K> {
     pub(super) fn contracts_lost(&mut self, slot: Slot, to: Option<PeerKey>) {
         if self.contracts.net.is_some() {
             self.contracts.away.insert(slot);
+            self.contracts.tried.remove(&slot);
         }
         self.tell_contracts(Input::Lost(slot, to));
     }
@@ -216,7 +217,7 @@ impl<K: Keys + Clone> Peer<K> {
         let (mint, _) = claims.claim(slot)?;
         let keepers = mint.claim.set.iter().copied().filter(|peer| *peer != self.own).collect();
         let lot = Lot { slot, pages: u32::try_from(pages).unwrap_or(u32::MAX) };
-        Some(Held { lot, score: 0, keepers, not_to: None })
+        Some(Held { lot, delay: Duration::ZERO, score: 0, keepers, not_to: None })
     }
 
     pub(super) fn tell_contracts(&mut self, input: Input) {

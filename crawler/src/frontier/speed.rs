@@ -43,6 +43,8 @@ pub struct Allowed {
     pub requests: u64,
     /// When the first of them has had its delay.
     pub first: Instant,
+    /// The longest of the delays.
+    pub delay: Duration,
 }
 
 impl State {
@@ -59,10 +61,11 @@ impl State {
             let delay = host.pace.delay(&self.config, public);
             let requests = left.as_micros().checked_div(delay.as_micros());
             let requests = requests.map_or(u64::MAX, |n| u64::try_from(n).unwrap_or(u64::MAX));
-            let nothing = Allowed { requests: 0, first: Instant(u64::MAX) };
+            let nothing = Allowed { requests: 0, first: Instant(u64::MAX), delay: Duration::ZERO };
             let slot = allowed.entry(id.slot()).or_insert(nothing);
             slot.requests = slot.requests.saturating_add(requests);
             slot.first = slot.first.min(next + delay);
+            slot.delay = slot.delay.max(delay);
         }
         allowed
     }

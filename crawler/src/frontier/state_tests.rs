@@ -222,6 +222,7 @@ fn within_a_time_a_host_allows_what_its_delay_does_and_nothing_while_it_wants_to
         let mut state = state(Config { host_delay: Duration::from_secs(delay), ..quick() });
         let first = ready(&mut state, "a.test", &[(1, "/1"), (2, "/2")], RobotsAnswer::Missing);
         assert_eq!(within(&state, 600), Some(allowed));
+        assert_eq!(all(&state, 600).map(|allowed| allowed.delay), Some(Duration::from_secs(delay)));
         tell(&mut state, T, response(first.id, T, 503, Some(100)));
         assert_eq!(within(&state, 60), None, "not even where there is no delay");
         assert!(within(&state, 600).is_some_and(|left| (1..=later).contains(&left)));

@@ -93,7 +93,7 @@ mod tests {
 
     fn held(slot: u16, pages: u32, score: u16) -> Held {
         let lot = Lot { slot: Slot::new(slot).expect("a slot"), pages };
-        Held { lot, score, keepers: Vec::new(), not_to: None }
+        Held { lot, delay: Duration::ZERO, score, keepers: Vec::new(), not_to: None }
     }
 
     fn numbers(offered: &[Scored]) -> Vec<u16> {

@@ -63,6 +63,8 @@ pub struct Lot {
 pub struct Held {
     /// What.
     pub lot: Lot,
+    /// How long its slowest host wants to be left alone between two requests, as far as is known.
+    pub delay: Duration,
     /// Of the best that waits there, in thousandths, where crawls have a topic; else 0.
     pub score: u16,
     /// The others of its recorded set.

@@ -19,7 +19,9 @@ fn lots(pages: &[u32]) -> Vec<Lot> {
 }
 
 fn held(lots: &[Lot]) -> Vec<Held> {
-    lots.iter().map(|lot| Held { lot: *lot, score: 0, keepers: Vec::new(), not_to: None }).collect()
+    let held =
+        |lot: &Lot| Held { lot: *lot, delay: Duration::ZERO, score: 0, keepers: Vec::new(), not_to: None };
+    lots.iter().map(held).collect()
 }
 
 fn bidder(n: u8, pages: u64, speed: u32) -> Bidder {

@@ -10,7 +10,7 @@ use super::strayed::Strayed;
 use crate::key::Slot;
 use crate::peer::PeerKey;
 use crate::time::Instant;
-use deal::{Deal, Stage};
+use deal::{Deal, Stage, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ mod able;
 mod deal;
 mod work;
 
-pub(super) use work::SOONER;
+pub(super) use work::{SOONER, soonest};
 
 /// Peers that asked for something lately.
 const MOST_SOLICITING: usize = 64;
@@ -223,8 +223,10 @@ impl Manager {
         let config = &common.config;
         let most = self.candidates.max(needed).max(config.candidates).min(config.most_candidates);
         self.candidates = most;
-        let fit =
-            |common: &Common, peer: &PeerKey| common.stays(peer) && common.standing.trusts(peer, common.now);
+        let on_trial = self.on_trial(common);
+        let fit = |common: &Common, peer: &PeerKey| {
+            common.stays(peer) && common.standing.trusts(peer, common.now) && !on_trial.contains(peer)
+        };
         let busy: BTreeSet<PeerKey> = self
             .deals
             .iter()
@@ -303,7 +305,8 @@ impl Manager {
     /// Looks whether contractors do anything, and what is astray.
     pub fn look_after(&mut self, common: &mut Common) {
         self.look_at_work(common);
-        self.strayed.look(common);
+        let contracted = self.deals.values().flat_map(|deal| deal.lots.keys().copied()).collect();
+        self.strayed.look(&contracted, common);
     }
 
     /// All bids are in that count: the lowest ability wins, and the others get what would still be done sooner with them.
@@ -363,25 +366,30 @@ impl Manager {
         &mut self,
         id: CallId,
         (to, lots): (PeerKey, Vec<Lot>),
-        patience: Option<Duration>,
+        done_in: Option<Duration>,
         common: &mut Common,
     ) {
         let pages = pages_of(&lots);
         common.tell(common.own, id, Event::Won { by: to, lots: lots.len(), pages });
-        let about = lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
+        let about: BTreeMap<Slot, (u32, bool)> =
+            lots.iter().map(|lot| (lot.slot, (lot.pages, false))).collect();
+        let given = common.report.lots.iter().filter(|held| about.contains_key(&held.lot.slot));
+        let delay = given.map(|held| held.delay).max().unwrap_or_default();
         let until = common.now + common.config.reserved;
         let limit_ms = millis(common.config.limit);
         common.out.push(Effect::Send(to, Message::Accept { id, lots, limit_ms }));
         let deal = Deal {
             stage: Stage::Awarded,
-            able: patience.is_none(),
+            able: done_in.is_none(),
             until,
             lots: about,
             pages,
             waiting: pages,
             tried: BTreeMap::new(),
             moved_on: common.now,
-            patience: patience.unwrap_or(Duration::MAX),
+            work: Work::Awaited,
+            done_in: done_in.unwrap_or(Duration::MAX),
+            delay,
         };
         self.deals.insert((id, to), deal);
     }
@@ -415,6 +423,7 @@ impl Manager {
                 *gone = true;
                 common.report.load = common.report.load.without(u64::from(*pages));
             }
+            self.strayed.lend(slot);
             common.tell(common.own, id, Event::Moved { slot, to: peer });
         }
         if deal.lots.is_empty() {
@@ -517,7 +526,10 @@ impl Manager {
             Why::Late | Why::Busy | Why::Full | Why::Others | Why::Released => false,
         };
         if broken {
-            common.standing.broke(peer, common.now);
+            // Of many contracts that end at once because nothing was done for any, one was broken.
+            if common.standing.trusts(&peer, common.now) {
+                common.standing.broke(peer, common.now);
+            }
             self.strayed.warn(peer, common.now);
         } else if why == Why::Late {
             common.standing.tarried(peer, common.now);

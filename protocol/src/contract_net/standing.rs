@@ -42,6 +42,11 @@ impl Standing {
         self.of(peer, now) >= TRUSTED
     }
 
+    /// Whether it has kept a contract, and that is not forgotten, and broke none since.
+    pub fn has_kept(&self, peer: &PeerKey, now: Instant) -> bool {
+        self.of(peer, now) > UNKNOWN
+    }
+
     /// An ability as it is told, and as it counts among those of others.
     pub fn weigh(&self, peer: &PeerKey, ability: Duration, now: Instant) -> Duration {
         ability.saturating_mul(WHOLE) / self.of(peer, now).max(1)

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 #[path = "able_tests.rs"]
 mod able_tests;
+#[path = "work_tests.rs"]
+mod work_tests;
 
 const S: Duration = Duration::from_secs(1);
 
@@ -44,6 +46,10 @@ struct Swarm {
     /// Where slots are placed, and whether those that should hold them have copies.
     placed: BTreeSet<(PeerKey, Slot)>,
     copies: bool,
+    /// How often something of them was tried.
+    tried: BTreeMap<Slot, u64>,
+    /// How long their slowest hosts want to be left alone.
+    delay: Duration,
     revoked: Vec<(PeerKey, Slot)>,
     said: Vec<(PeerKey, PeerKey, Message)>,
     mute: BTreeSet<PeerKey>,
@@ -73,6 +79,8 @@ impl Swarm {
             returned: Vec::new(),
             placed: BTreeSet::new(),
             copies: false,
+            tried: BTreeMap::new(),
+            delay: Duration::ZERO,
             revoked: Vec::new(),
             said: Vec::new(),
             mute: BTreeSet::new(),
@@ -150,6 +158,7 @@ impl Swarm {
             let pages = held.values().map(|pages| u64::from(*pages)).sum();
             let lot = |(slot, pages): (&Slot, &u32)| Held {
                 lot: Lot { slot: *slot, pages: *pages },
+                delay: self.delay,
                 score: self.scores.get(slot).copied().unwrap_or(0),
                 keepers: Vec::new(),
                 not_to: None,
@@ -158,8 +167,8 @@ impl Swarm {
             let load = Load { pages, speed: SPEED };
             let given = self.placed.iter().filter(|(by, _)| self.copies && *by == who);
             let at = |slot: &Slot| {
-                let (peer, held) = self.held.iter().find(|(_, held)| held.contains_key(slot))?;
-                let astray = Astray { at: *peer, tried: u64::from(u32::MAX - held[slot]) };
+                let (peer, _) = self.held.iter().find(|(_, held)| held.contains_key(slot))?;
+                let astray = Astray { at: *peer, tried: self.tried.get(slot).copied().unwrap_or(0) };
                 (*peer != who).then_some(astray)
             };
             let strayed = given.filter_map(|(_, slot)| Some((*slot, at(slot)?))).collect();
@@ -174,8 +183,9 @@ impl Swarm {
         for second in 0..seconds {
             self.now = self.now + S;
             for held in self.held.values_mut().filter(|_| work) {
-                if let Some(pages) = held.values_mut().find(|pages| **pages > 0) {
+                if let Some((slot, pages)) = held.iter_mut().find(|(_, pages)| **pages > 0) {
                     *pages -= 1;
+                    *self.tried.entry(*slot).or_default() += 1;
                 }
             }
             for who in self.states.keys().copied().collect::<Vec<_>>() {
@@ -239,74 +249,6 @@ fn what_is_done_goes_where_it_is_placed_and_the_contractor_stands_higher() {
         let asked_for_work = matches!(story.lines[0].1, Event::Solicited { by } if by == peer(2));
         assert_eq!(asked_for_work, n == 1, "{story:?}");
     }
-}
-
-#[test]
-fn a_contractor_that_does_nothing_is_found_out_and_what_does_not_come_back_is_taken_back() {
-    let mut swarm = Swarm::new(&[1, 2]);
-    swarm.copies = true;
-    swarm.fill(1, 0..200, 1);
-    swarm.pass(10, false);
-    let taken = swarm.state(2).contracted().0;
-    assert!(taken > 80 && swarm.state(1).open() == (1, 0));
-    let before = swarm.state(1).standing(&peer(2), swarm.now);
-    swarm.pass(80, false);
-    assert_eq!(swarm.state(1).open(), (1, 0), "it has as long as it would need for all of it");
-    swarm.pass(30, false);
-    assert_eq!((swarm.state(1).open(), swarm.state(1).ended()), ((0, 0), (0, 1)));
-    assert!(swarm.state(1).standing(&peer(2), swarm.now) < before / 2);
-    assert!(swarm.revoked.is_empty(), "it may still give it back");
-    swarm.pass(60, false);
-    let revoked: BTreeSet<Slot> = swarm.revoked.iter().map(|(_, slot)| *slot).collect();
-    assert!(revoked.len() == taken && swarm.revoked.iter().all(|(by, _)| *by == peer(1)));
-    swarm.take_back();
-    swarm.revoked.clear();
-    swarm.pass(100, false);
-    assert!(swarm.revoked.is_empty(), "it is back");
-}
-
-#[test]
-fn what_an_idle_contractor_has_from_others_is_taken_back_with_what_it_has_from_here() {
-    let mut swarm = Swarm::new(&[1, 2]);
-    swarm.copies = true;
-    swarm.fill(1, 0..200, 1);
-    swarm.pass(10, false);
-    // Given to another, who gave it on.
-    swarm.placed.insert((peer(1), slot(300)));
-    swarm.held.entry(peer(2)).or_default().insert(slot(300), 5);
-    swarm.pass(90, false);
-    assert!(swarm.revoked.is_empty());
-    swarm.pass(90, false);
-    assert_eq!(swarm.state(1).ended(), (0, 1));
-    assert!(swarm.revoked.contains(&(peer(1), slot(300))));
-}
-
-#[test]
-fn who_would_be_done_soon_is_found_out_soon_unless_it_has_little() {
-    for (lots, pages, wait) in [(0..200, 1, 50), (0..2, 100, 120)] {
-        let mut swarm = Swarm::new(&(1..=30).collect::<Vec<_>>());
-        swarm.copies = true;
-        swarm.fill(1, lots, pages);
-        swarm.pass(2, false);
-        let open = swarm.state(1).open().0;
-        assert!(open > 0);
-        swarm.pass(wait - 5, false);
-        assert_eq!(swarm.state(1).ended().1, 0, "{pages}");
-        swarm.pass(15, false);
-        assert!(swarm.state(1).ended().1 >= open as u64, "{pages}: {:?}", swarm.state(1).ended());
-    }
-}
-
-#[test]
-fn who_works_is_left_alone_however_long_it_takes() {
-    let mut swarm = Swarm::new(&[1, 2]);
-    swarm.copies = true;
-    swarm.fill(1, 0..200, 10);
-    for _ in 0..10 {
-        swarm.pass(5, true);
-        swarm.pass(45, false);
-    }
-    assert!(swarm.state(1).ended().1 == 0 && swarm.revoked.is_empty(), "{:?}", swarm.state(1).ended());
 }
 
 #[test]

@@ -83,6 +83,20 @@ fn one_peer_that_is_not_honest_about_contracts_costs_the_others_no_page() {
 }
 
 #[test]
+fn what_a_slow_contractor_has_is_not_taken_back_while_its_request_may_be_under_way() {
+    // Found with a quarter of the usual time to give back, not half of it: a request waited for the turn of an address that peers share.
+    for (swarm, seed) in [
+        (Swarm::Bidding { stormy: false }, 634),
+        (Swarm::Hostile(Hostile::Boaster), 186),
+        (Swarm::Hostile(Hostile::Flooder), 180),
+    ] {
+        if let Some(violation) = first_failure(swarm, seed..seed + 1) {
+            panic!("{violation}");
+        }
+    }
+}
+
+#[test]
 fn newcomers_that_found_each_other_first_find_the_swarm_too() {
     // Two came while who stayed was clogged and the others were leaving. They knew each other, so they hardly looked any more, and
     // at the end there were two swarms.

@@ -17,6 +17,16 @@ pub(super) enum Stage {
     Running,
 }
 
+/// Whether the contractor was seen to do anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    /// Not yet.
+    Awaited,
+    Seen,
+    /// There is no copy here that would show it.
+    Unseen,
+}
+
 /// A contract in which this peer gave something.
 #[derive(Debug)]
 pub(super) struct Deal {
@@ -33,8 +43,11 @@ pub(super) struct Deal {
     /// How often something of it was tried, as far as this peer's copies show, and when its contractor was last seen to do anything.
     pub tried: BTreeMap<Slot, u64>,
     pub moved_on: Instant,
+    pub work: Work,
     /// In which its contractor would be done with all that it had then, as it said.
-    pub patience: Duration,
+    pub done_in: Duration,
+    /// How long the slowest host of it wants to be left alone between two requests.
+    pub delay: Duration,
 }
 
 impl Deal {

@@ -4,7 +4,7 @@ use super::sizes::zipf;
 use super::{Sample, Setup, Shape, Spread};
 use crate::dice::Dice;
 use anthill_protocol::contract_net::load::{HORIZON, Held, Load, Lot, Water};
-use anthill_protocol::contract_net::{Config, Effect, Input, Message, Report, State};
+use anthill_protocol::contract_net::{Astray, Config, Effect, Input, Message, Report, State};
 use anthill_protocol::key::Slot;
 use anthill_protocol::member::MemberRecord;
 use anthill_protocol::peer::{Keys, PeerKey, testing::Keyring};
@@ -68,6 +68,10 @@ pub struct Market {
     keys: Vec<PeerKey>,
     queue: BinaryHeap<Reverse<(Instant, u64, Event)>>,
     messages: BTreeMap<u64, Message>,
+    /// Where slots are placed.
+    owners: BTreeMap<Slot, usize>,
+    /// Of each peer's own, what is held by another, by whom, and how often something of it was tried there.
+    away: Vec<BTreeMap<Slot, (usize, u64)>>,
     next: u64,
     sent: u64,
     moved: u64,
@@ -122,11 +126,16 @@ impl Market {
             keys,
             queue: BinaryHeap::new(),
             messages: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            away: vec![BTreeMap::new(); count],
             next: 0,
             sent: 0,
             moved: 0,
             samples: Vec::new(),
         };
+        let owner =
+            |slot: Slot| Some((slot, *market.numbers.get(&market.view.should_hold(slot, REPLICAS)?)?));
+        market.owners = Slot::all().filter_map(owner).collect();
         market.share_out(count);
         market.begin(count);
         market
@@ -150,6 +159,10 @@ impl Market {
                 _ => {}
             }
             self.peers[owner].held.insert(slot, pages);
+            let home = self.owner(slot);
+            if owner != home {
+                self.away[home].insert(slot, (owner, 0));
+            }
         }
     }
 
@@ -168,8 +181,7 @@ impl Market {
     }
 
     fn owner(&self, slot: Slot) -> usize {
-        let owner = self.view.should_hold(slot, REPLICAS);
-        owner.and_then(|peer| self.numbers.get(&peer).copied()).unwrap_or(0)
+        self.owners.get(&slot).copied().unwrap_or(0)
     }
 
     fn schedule(&mut self, at: Instant, event: Event) {
@@ -209,12 +221,16 @@ impl Market {
             let owners = self.view.owners(*slot, REPLICAS);
             let keepers = owners.as_slice().iter().copied().filter(|peer| *peer != self.keys[n]).collect();
             let pages = u32::try_from(counted(pages)).unwrap_or(u32::MAX);
-            Held { lot: Lot { slot: *slot, pages }, score: 0, keepers, not_to: None }
+            Held { lot: Lot { slot: *slot, pages }, delay: Duration::ZERO, score: 0, keepers, not_to: None }
         };
         let going = |slot: &Slot| peer.gives.contains_key(slot);
         let lots = peer.held.iter().filter(|(slot, _)| !going(slot)).map(lot).collect();
         let load = Load { pages, speed: peer.speed };
-        Report { load, able: None, room: u64::MAX, lots, ..Report::default() }
+        let astray = |(slot, (at, tried)): (&Slot, &(usize, u64))| {
+            (*slot, Astray { at: self.keys[*at], tried: *tried })
+        };
+        let strayed = self.away[n].iter().map(astray).collect();
+        Report { load, able: None, room: u64::MAX, lots, strayed, ..Report::default() }
     }
 
     fn tell(&mut self, n: usize, input: Input) {
@@ -272,6 +288,11 @@ impl Market {
         let Some(pages) = self.peers[from].held.remove(&slot).filter(|_| wanted) else { return };
         self.peers[to].held.insert(slot, pages);
         self.moved += 1;
+        let owner = self.owner(slot);
+        let tried = self.away[owner].remove(&slot).map_or(0, |(_, tried)| tried);
+        if owner != to {
+            self.away[owner].insert(slot, (to, tried));
+        }
         let heir = self.keys[to];
         self.tell(from, Input::Lost(slot, Some(heir)));
         self.tell(to, Input::Gained(slot));
@@ -279,14 +300,18 @@ impl Market {
 
     /// Each peer fetches what it can, a page of each host; and notes are taken.
     fn second(&mut self) {
+        let mut fetched: Vec<Slot> = Vec::new();
         for peer in &mut self.peers {
-            let mut left = u64::from(peer.speed) / 1_000;
-            for pages in peer.held.values_mut().filter(|pages| **pages > 0) {
-                if left == 0 {
-                    break;
-                }
-                (*pages, left) = (*pages - 1, left - 1);
-            }
+            let some =
+                peer.held.iter_mut().filter(|(_, pages)| **pages > 0).take(peer.speed as usize / 1_000);
+            some.for_each(|(slot, pages)| {
+                *pages -= 1;
+                fetched.push(*slot);
+            });
+        }
+        for slot in fetched {
+            let owner = self.owner(slot);
+            self.away[owner].entry(slot).and_modify(|(_, tried)| *tried += 1);
         }
         let spread = |most: u64| {
             let hosts = |peer: &Peer| peer.held.values().map(|pages| (*pages).min(most)).collect();
