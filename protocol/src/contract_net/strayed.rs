@@ -55,7 +55,7 @@ impl Strayed {
     }
 
     /// Looks what is late, or neglected: it is taken back. Again and again, until it is here or elsewhere.
-    /// What a contract of this peer's is about is judged by that.
+    /// What a contract of this peer's is about is judged by that first, unless its contractor says that nothing waits there.
     pub fn look(&mut self, contracted: &BTreeSet<Slot>, common: &mut Common) {
         let (now, stall, astray) = (common.now, common.config.stall, &common.report.strayed);
         let mut lots: BTreeMap<PeerKey, usize> = BTreeMap::new();
@@ -65,7 +65,7 @@ impl Strayed {
             // Who broke a contract by doing nothing may have had more from another contractor.
             false => stall / SOONER,
             // If it was given on, who did that would have it back by then.
-            true if self.lent.contains(slot) => {
+            true if self.lent.contains(slot) && !contracted.contains(slot) => {
                 soonest(lots.get(peer).copied().unwrap_or(0), stall) + stall / SOONER
             }
             true => stall * 2,
@@ -81,7 +81,7 @@ impl Strayed {
         for (slot, one) in astray {
             let late = self.over.get(slot).is_some_and(|(_, by)| now >= *by);
             let idle = self.worked.get(&one.at).is_some_and(|at| now >= *at + neglected(slot, &one.at));
-            if late || idle && !contracted.contains(slot) {
+            if late || idle {
                 common.out.push(Effect::Revoke(*slot));
             }
         }

@@ -110,6 +110,27 @@ fn who_does_nothing_of_one_contract_loses_all_and_has_broken_one() {
 }
 
 #[test]
+fn who_says_that_nothing_waits_any_more_and_never_that_it_is_done_has_it_taken_back() {
+    let mut swarm = Swarm::new(&[1, 2]);
+    swarm.copies = true;
+    swarm.fill(1, 0..200, 1);
+    swarm.pass(10, false);
+    let agreed = swarm.said.iter().find_map(|(_, _, message)| match message {
+        Message::Agree { id } => Some(*id),
+        _ => None,
+    });
+    let lie = Message::Inform { id: agreed.expect("a contract"), came: 1, waiting: 0 };
+    swarm.mute.insert(peer(2));
+    for _ in 0..40 {
+        swarm.pass(5, false);
+        swarm.tell(peer(1), Input::Received(peer(2), lie.clone()));
+    }
+    assert!(swarm.revoked.is_empty());
+    swarm.pass(60, false);
+    assert!(swarm.revoked.len() >= swarm.state(2).contracted().0);
+}
+
+#[test]
 fn what_came_just_now_makes_nobody_idle_that_has_had_one_slow_site() {
     let mut swarm = Swarm::new(&[1, 2]);
     (swarm.copies, swarm.delay) = (true, Duration::from_secs(40));
