@@ -182,10 +182,11 @@ impl Swarm {
     fn pass(&mut self, seconds: u64, work: bool) {
         for second in 0..seconds {
             self.now = self.now + S;
-            for held in self.held.values_mut().filter(|_| work) {
+            for (who, held) in self.held.iter_mut().filter(|_| work) {
                 if let Some((slot, pages)) = held.iter_mut().find(|(_, pages)| **pages > 0) {
                     *pages -= 1;
-                    *self.tried.entry(*slot).or_default() += 1;
+                    let away = !self.placed.contains(&(*who, *slot));
+                    *self.tried.entry(*slot).or_default() += u64::from(away);
                 }
             }
             for who in self.states.keys().copied().collect::<Vec<_>>() {
